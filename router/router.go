@@ -158,7 +158,7 @@ func (r *Router) look(a *Ask) error {
 
 // decide asks the policy, and the plain rule of fewest requests in flight where it fails.
 func (r *Router) decide(d *Decision) error {
-	err, ok := r.ask(d)
+	ok, err := r.ask(d)
 	if ok {
 		return err
 	}
@@ -176,20 +176,20 @@ func (r *Router) decide(d *Decision) error {
 
 // ask runs the policy and reports whether its answer can be used: no panic, a candidate picked with
 // a probability in (0,1].
-func (r *Router) ask(d *Decision) (err error, ok bool) { //nolint:revive // ok belongs last: err is the policy's answer
+func (r *Router) ask(d *Decision) (ok bool, err error) {
 	defer func() {
 		if recover() != nil {
-			err, ok = nil, false
+			ok, err = false, nil
 		}
 	}()
 	p := r.Policy()
 	if err = p.Route(&r.q, d); err != nil {
-		return err, true
+		return true, err
 	}
 	if d.Policy == "" {
 		d.Policy = p.Name()
 	}
-	return nil, d.Index >= 0 && d.Index < len(r.keep) && r.keep[d.Index] && d.Propensity > 0 && d.Propensity <= 1
+	return d.Index >= 0 && d.Index < len(r.keep) && r.keep[d.Index] && d.Propensity > 0 && d.Propensity <= 1, nil
 }
 
 // reserve binds the decision to its endpoint: the ledger, the index and the flight.

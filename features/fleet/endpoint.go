@@ -31,12 +31,14 @@ func ParseRole(s string) (Role, bool) {
 // String returns the role's name in an endpoints file.
 func (r Role) String() string {
 	switch r {
+	case RoleBoth:
+		return "both"
 	case RolePrefill:
 		return "prefill"
 	case RoleDecode:
 		return "decode"
 	}
-	return "both"
+	return "unknown"
 }
 
 // Endpoint is one address that answers requests: one port of one server, so one data-parallel rank.

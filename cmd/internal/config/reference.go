@@ -1,0 +1,79 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Reference renders the reference page of the configuration file from the table that reads it.
+func Reference(names Names) string {
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	section := ""
+	for _, o := range Default().options() {
+		name, _, nested := strings.Cut(o.key, ".")
+		if name != section {
+			section = name
+			title := name
+			if !nested {
+				title = o.key
+			}
+			fmt.Fprintf(&b, "\n## %s\n\n| key | value | default | meaning |\n|---|---|---|---|\n", title)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.key, o.kind, code(o.def), o.about)
+	}
+	b.WriteString(referenceProfiles)
+	for _, l := range []struct {
+		title string
+		names []string
+	}{{"filters", names.Filters}, {"scorers", names.Scorers}, {"pickers", names.Pickers}} {
+		fmt.Fprintf(&b, "- %s: %s\n", l.title, codes(l.names))
+	}
+	return b.String()
+}
+
+func code(s string) string {
+	if s == "none" {
+		return s
+	}
+	return "`" + s + "`"
+}
+
+func codes(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return "`" + strings.Join(names, "`, `") + "`"
+}
+
+const referenceHead = `# Configuration file
+
+<!-- Generated from cmd/internal/config; rewrite it with: make golden -->
+
+` + "`presage serve -c presage.yaml`" + ` reads one YAML file; ` + "`presage check -c presage.yaml`" + ` only checks it. The file is strict: unknown
+keys, numbers without a unit, impossible values and names that do not exist are errors, and all errors are reported at
+once. Every key but the source of endpoints has a default. An explicit 0 is a 0, never "unset".
+
+The file is watched. A change is checked first; a file with errors changes nothing, and the last good configuration goes on
+serving. ` + "`listen`, `tls`, `admin`, `fleet.endpoints`, `request.max_body`, `request.total_bytes` and `request.decision_deadline`" + `
+take effect at the next start; everything else at once.
+
+Anchors, aliases and tags are not supported. The file is at most 64 KiB long.
+`
+
+const referenceProfiles = `
+## Profiles
+
+A profile is a policy of its own name: filters remove candidates, scorers rate what is left between 0 and 1, the weighted sum
+is taken, and the picker chooses. ` + "`weighted`" + ` may be given another make-up.
+
+` + "```yaml" + `
+profiles:
+  near-cache:
+    filters: []
+    scorers: {prefix: 3, queue: 2, kv: 2}   # without a weight: 1; 0: no influence
+    picker: max
+policy: near-cache
+` + "```" + `
+
+`

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite golden files")
+
+// TestReferenceExamplesLoad: what the reference page shows can be used as it stands.
+func TestReferenceExamplesLoad(t *testing.T) {
+	for i, block := range strings.Split(Reference(names()), "```yaml\n")[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		if _, _, err := Parse("reference.yaml", []byte(source+text), names()); err != nil {
+			t.Errorf("example %d: %v", i, err)
+		}
+	}
+}
+
+// TestGoldenErrors keeps the whole list of messages for a file full of faults.
+func TestGoldenErrors(t *testing.T) {
+	data, err := os.ReadFile("testdata/faults.yaml.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = Parse("faults.yaml", data, names())
+	if err == nil {
+		t.Fatal("no error")
+	}
+	golden(t, "testdata/faults.golden.txt", err.Error()+"\n")
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	path = filepath.FromSlash(path)
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs; see the diff, then rewrite it with: make golden\n%s", path, diff)
+	}
+}

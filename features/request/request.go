@@ -51,6 +51,7 @@ type Request struct {
 	API     API
 	Path    string // without the query
 	Model   string // as the client named it; empty on opaque requests
+	Rewrite string // the name the engine is asked for in place of Model; empty: Model itself. See [Request.Target]
 	Adapter string // LoRA adapter, when the model name is one
 	Stream  bool   // the client asked for server-sent events
 
@@ -72,6 +73,26 @@ type Request struct {
 	Tenant   string // fairness id; empty: none
 	ID       string // x-request-id, sanitised; unique only by the client's grace, never a key
 	SLO      SLO
+	Ignored  int // SLO headers left out because they were no positive finite number
+
+	work *work // memory of parsing and hashing, kept by Reset
+}
+
+// work is the memory behind a Request.
+type work struct{}
+
+// Reset makes the request empty, keeping its memory.
+func (r *Request) Reset() {
+	*r = Request{Blocks: r.Blocks[:0], work: r.work}
+}
+
+// Target is the model name the engine is asked for: Model, or what it is rewritten to. Endpoints
+// serve it, and prefix blocks belong to it.
+func (r *Request) Target() string {
+	if r.Rewrite != "" {
+		return r.Rewrite
+	}
+	return r.Model
 }
 
 // BlockTokens is the number of model tokens that one prefix block stands for.

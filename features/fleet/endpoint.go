@@ -55,6 +55,7 @@ type Endpoint struct {
 	Adapters []string          // LoRA adapters configured by the operator
 	Labels   map[string]string // free labels
 	Drain    bool              // take no new requests; open ones run on
+	Origin   string            // where it was described, as endpoints.yaml:3, for messages; no part of its identity
 }
 
 // Serves reports whether the endpoint answers for a model name: its base model, one of its

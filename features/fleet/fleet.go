@@ -101,8 +101,9 @@ func (f *Fleet) Sync(now time.Time, want []*Endpoint) (Change, error) {
 			ch.Removed = append(ch.Removed, in.ref())
 		default:
 			next.byAddr[e.Addr] = in
-			if !equalDetails(in.desc.Load(), e) {
-				in.desc.Store(e)
+			changed := !equalDetails(in.desc.Load(), e)
+			in.desc.Store(e)
+			if changed {
 				ch.Updated = append(ch.Updated, in.ref())
 			}
 		}

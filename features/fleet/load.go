@@ -1,6 +1,9 @@
 package fleet
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Known is a set of the fields of a [Load] that the engine's page really carried. A field that is
 // not known is not zero: callers must ask before they read.
@@ -42,6 +45,13 @@ type Load struct {
 	Generated   float64   // tokens generated since engine start
 	Preemptions float64   // preemptions since engine start
 	Errors      uint32    // consecutive failed scrapes since At
+
+	Held        Known     // fields the page lacked or spoiled: their values are from an earlier page
+	HeldAt      time.Time // receipt of the oldest held value; zero: nothing is held
+	ChangedAt   time.Time // receipt of the first page since when gauges and counters stand still
+	Own         int32     // requests the router itself had open there when the page was asked for
+	Restarts    uint32    // engine restarts seen since the endpoint joined: a counter went back
+	Unreachable bool      // the last scrape got no HTTP answer at all: refused, reset or timed out
 }
 
 // KVTokens is the KV capacity in tokens, or 0 when the page did not say.
@@ -50,6 +60,31 @@ func (l *Load) KVTokens() int64 {
 		return 0
 	}
 	return int64(l.Blocks) * int64(l.BlockSize)
+}
+
+// Foreign is how many requests of others the engine held at the scrape: what it ran and queued
+// beyond the router's own open requests. The page and the ledger are not read at the same instant,
+// so a difference of one means nothing.
+func (l *Load) Foreign() (n int32, ok bool) {
+	if !l.Known.Has(KnowWaiting | KnowRunning) {
+		return 0, false
+	}
+	return max(0, l.Waiting+l.Running-l.Own), true
+}
+
+// FreeLoRA is the number of adapter slots that no running or waiting adapter holds; an adapter in
+// both lists counts once.
+func (l *Load) FreeLoRA() (n int32, ok bool) {
+	if !l.Known.Has(KnowLoRA) || l.MaxLoRA == 0 {
+		return 0, false
+	}
+	n = l.MaxLoRA - int32(len(l.RunningLoRA))
+	for _, a := range l.WaitingLoRA {
+		if !slices.Contains(l.RunningLoRA, a) {
+			n--
+		}
+	}
+	return max(0, n), true
 }
 
 // noLoad is the Load of an endpoint that was never scraped.

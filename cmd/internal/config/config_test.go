@@ -107,7 +107,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Fleet:  Fleet{File: "/etc/presage/endpoints.yaml", Scrape: Scrape{Interval: 500 * time.Millisecond, Timeout: 2 * time.Second}},
 		Request: Request{
 			MaxBody: 8 << 20, TotalBytes: 1e9, DecisionDeadline: 250 * time.Millisecond,
-			UnknownModel: Unknown404, Rewrite: map[string]string{"": "base", "alias": "org/base"},
+			UnknownModel: Unknown404, Rewrite: map[string]string{"*": "base", "alias": "org/base"},
 		},
 		Answer:     Answer{Endpoints: 3, DecisionHeader: true, ClearRouteCache: true},
 		Priorities: map[string]int{"batch": -5, "chat": 10},

@@ -43,38 +43,23 @@ func (d *decoder) pairs(key string, n *node, want string, each func(key string, 
 func rewriteOption(dst *map[string]string) option {
 	return option{
 		key: "request.rewrite", kind: "mapping of model name to model name", def: "none",
-		about: "Model names that are replaced before the request is routed and sent: `alias: model`. `\"\"` is the name of requests that give none.",
+		about: "Model names that are replaced before the request is routed and sent, `alias: model`. The alias `\"*\"` stands for every name not listed, and for requests that name no model.",
 		set: func(d *decoder, key string, n *node) {
 			out := make(map[string]string)
-			d.rewrites(key, n, out)
+			d.pairs(key, n, "a mapping of model names", func(at string, e entry) {
+				s, ok := d.scalar(at, e.value, "a model name")
+				switch {
+				case !ok:
+				case e.value.form != text || s == "" || strings.ContainsFunc(s, unicode.IsControl):
+					d.fault(e.value.line, at, fmt.Sprintf("%q is no model name", shown(s)), "write the model's name, in quotes if it looks like a number")
+				default:
+					out[e.key] = s
+				}
+			})
 			if len(out) > 0 {
 				*dst = out
 			}
 		},
-	}
-}
-
-func (d *decoder) rewrites(key string, n *node, out map[string]string) {
-	if n.form != mapping {
-		d.pairs(key, n, "a mapping of model names", nil)
-		return
-	}
-	rest := *n
-	rest.entries = slices.DeleteFunc(slices.Clone(n.entries), func(e entry) bool { return e.key == "" })
-	read := func(at string, e entry) {
-		if s, ok := d.scalar(at, e.value, "a model name"); ok {
-			if e.value.form != text || s == "" {
-				d.fault(e.value.line, at, fmt.Sprintf("%q is no model name", shown(s)), "quote it")
-				return
-			}
-			out[e.key] = s
-		}
-	}
-	d.pairs(key, &rest, "a mapping of model names", read)
-	for _, e := range n.entries {
-		if e.key == "" {
-			read(key+`.""`, e)
-		}
 	}
 }
 

@@ -23,6 +23,8 @@ type entry struct {
 	work       Work
 	generated  int64
 	at         time.Time // of the dispatch
+	first      time.Time // of the first token
+	last       time.Time // of the last token
 	phase      phase
 	prev, next *entry // pending list of inst, guarded by inst.mu
 }
@@ -96,6 +98,8 @@ func (in *instance) bind(e *entry) {
 	if e.phase == streaming {
 		in.in.Streaming++
 		in.in.Context += e.work.Prompt*int64(e.work.Choices) + e.generated
+		in.hist.firstSum += e.first.Sub(in.since)
+		in.hist.generated += e.generated
 		return
 	}
 	in.in.Pending++
@@ -111,6 +115,8 @@ func (in *instance) unbind(e *entry) {
 	if e.phase == streaming {
 		in.in.Streaming--
 		in.in.Context -= e.work.Prompt*int64(e.work.Choices) + e.generated
+		in.hist.firstSum -= e.first.Sub(in.since)
+		in.hist.generated -= e.generated
 		return
 	}
 	in.in.Pending--
@@ -123,7 +129,8 @@ func (in *instance) unbind(e *entry) {
 // first moves a pending request of the instance to streaming. The caller holds both locks.
 func (in *instance) first(e *entry, now time.Time) {
 	in.unbind(e)
-	e.phase = streaming
+	e.phase, e.first, e.last = streaming, now, now
+	in.hist.sawFirst(now, now.Sub(e.at), e.work.Prompt-e.work.Cached)
 	in.bind(e)
 	in.in.LastFirst = later(in.in.LastFirst, now)
 	in.in.LastToken = later(in.in.LastToken, now)

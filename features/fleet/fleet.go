@@ -38,6 +38,7 @@ type instance struct {
 
 	mu         sync.Mutex // after entry.mu in lock order
 	in         Inflight
+	hist       history
 	head, tail *entry // pending requests, oldest first
 }
 
@@ -183,11 +184,11 @@ func equalDetails(a, b *Endpoint) bool {
 
 func (in *instance) ref() Ref { return Ref{Slot: in.slot, Instance: in.id, Endpoint: in.desc.Load()} }
 
-func (in *instance) state(dst *State) {
+func (in *instance) state(now time.Time, dst *State) {
 	dst.Endpoint, dst.Load = in.desc.Load(), in.load.Load()
 	dst.Slot, dst.Instance, dst.Since = in.slot, in.id, in.since
 	in.mu.Lock()
-	dst.Inflight = in.in
+	dst.Inflight, dst.Recent = in.in, in.recent(now)
 	in.mu.Unlock()
 }
 
@@ -202,18 +203,19 @@ func (f *Fleet) Snapshot(now time.Time, dst *Snapshot) {
 			continue
 		}
 		dst.States = dst.States[:len(dst.States)+1]
-		in.state(&dst.States[len(dst.States)-1])
+		in.state(now, &dst.States[len(dst.States)-1])
 	}
 }
 
-// Leaving appends the removed instances that still have open requests.
+// Leaving appends the removed instances that still have open requests; their Recent is left empty.
 func (f *Fleet) Leaving(dst []State) []State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pruneLeaving()
 	for _, in := range f.leaving {
 		var s State
-		in.state(&s)
+		in.state(in.since, &s)
+		s.Recent = Recent{}
 		dst = append(dst, s)
 	}
 	return dst

@@ -26,6 +26,7 @@ type State struct {
 	*Endpoint           // never nil in a Snapshot
 	*Load               // last scrape, never nil; its zero value if there was none
 	Inflight            // the ledger
+	Recent              // what just happened
 	Slot      int       // dense number of the instance, below Snapshot.Slots; reused after removal with a new Instance
 	Instance  uint64    // unique for ever
 	Since     time.Time // when the instance joined

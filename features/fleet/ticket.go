@@ -83,7 +83,9 @@ func (t Ticket) Tokens(now time.Time, n int) bool {
 		in.first(e, now)
 	}
 	e.generated += int64(n)
+	e.last = now
 	in.in.Context += int64(n)
+	in.hist.generated += int64(n)
 	in.in.LastToken = later(in.in.LastToken, now)
 	return true
 }
@@ -130,6 +132,9 @@ func (t Ticket) Done(now time.Time) bool {
 	}
 	in := e.inst
 	in.mu.Lock()
+	if e.phase == streaming {
+		in.hist.sawEnd(e.last.Sub(e.first), e.generated)
+	}
 	in.unbind(e)
 	in.in.LastEnd = later(in.in.LastEnd, now)
 	in.mu.Unlock()

@@ -1,0 +1,87 @@
+package fleet
+
+import (
+	"math"
+	"time"
+)
+
+// Recent is what just happened on an endpoint, as the router saw it: the freshest evidence of how
+// fast the engine goes, there before any request has ended.
+type Recent struct {
+	TTFT        time.Duration // fading mean of the last first tokens, gain 1/4; 0: none seen
+	ITL         time.Duration // fading mean of the mean gaps of ended answers, gain 1/6; 0: none seen
+	StreamTime  time.Duration // sum over the streaming requests of the time since their first token
+	Generated   int64         // tokens of the streaming requests so far
+	FirstRate   float64       // first tokens per second, fading with tau = 1 s
+	PrefillRate float64       // uncached prompt tokens whose first token came, per second, fading alike
+}
+
+// StepTime is the mean gap between tokens of the answers now streaming, from counting their tokens,
+// or 0 while too few have come to tell. It needs no end of any request.
+func (r *Recent) StepTime() time.Duration {
+	if r.Generated < minCounted {
+		return 0
+	}
+	return r.StreamTime / time.Duration(r.Generated)
+}
+
+const (
+	minCounted = 4
+	rateTau    = float64(time.Second)
+	gainTTFT   = 4
+	gainITL    = 6
+)
+
+// history is the instance's running account behind Recent, guarded by instance.mu.
+type history struct {
+	ttft, itl time.Duration
+	firstSum  time.Duration // sum over streaming of (first token - since)
+	generated int64
+	rateAt    time.Time // when the rates were last faded
+	firsts    float64
+	prefilled float64
+}
+
+func (h *history) fade(now time.Time) {
+	if d := now.Sub(h.rateAt); d > 0 {
+		k := math.Exp(-float64(d) / rateTau)
+		h.firsts *= k
+		h.prefilled *= k
+		h.rateAt = now
+	}
+}
+
+// sawFirst notes the first token of a request with u uncached tokens.
+func (h *history) sawFirst(now time.Time, ttft time.Duration, u int64) {
+	h.fade(now)
+	h.firsts += float64(time.Second) / rateTau
+	h.prefilled += float64(u) * float64(time.Second) / rateTau
+	h.ttft = blend(h.ttft, ttft, gainTTFT)
+}
+
+// sawEnd notes the end of an answer of n tokens that streamed for d.
+func (h *history) sawEnd(d time.Duration, n int64) {
+	if n > 1 && d > 0 {
+		h.itl = blend(h.itl, d/time.Duration(n-1), gainITL)
+	}
+}
+
+func blend(old, x time.Duration, gain int64) time.Duration {
+	if old == 0 {
+		return x
+	}
+	return old + (x-old)/time.Duration(gain)
+}
+
+// recent is the account at an instant. The caller holds in.mu.
+func (in *instance) recent(now time.Time) Recent {
+	h := &in.hist
+	r := Recent{TTFT: h.ttft, ITL: h.itl, Generated: h.generated}
+	r.StreamTime = max(0, now.Sub(in.since)*time.Duration(in.in.Streaming)-h.firstSum)
+	k := 1.0
+	if d := now.Sub(h.rateAt); d > 0 {
+		k = math.Exp(-float64(d) / rateTau)
+	}
+	r.FirstRate, r.PrefillRate = h.firsts*k, h.prefilled*k
+	return r
+}

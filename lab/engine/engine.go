@@ -1,15 +1,68 @@
 package engine
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // Engine is one engine. It belongs to one goroutine; see the package comment for how it is driven.
 type Engine struct {
-	cfg    Config
+	cfg   Config
+	pace  pace
+	rng   *rand.Rand
+	cache *cache
+	lora  lora
+
+	reqs    []state // slot 0 is unused
+	unused  []int32
+	inbox   []int32 // requests in the frontend, in order of arrival; from inboxAt on
+	inboxAt int
+	waiting list // in the order in which they are admitted
+	running list // in the order in which they were admitted
+
+	prefills []int32 // running, prompt unfinished; in order of running
+	leavers  []int32 // cancelled in the batch
+	forked   []int32 // decoding, last run shared with others: their blocks are hashed one by one
+	starved  []int32 // decoding, without a token in this step
+
+	// All decoding requests take the same steps: clock counts them, and what a request does every
+	// so many steps, or once, is found by the clock at which it is due.
+	clock    int64
+	decodes  int   // decoding requests
+	context  int64 // sum of their covered tokens
+	dues     []due // heap: when they finish
+	fills    wheel // when they need a block
+	beats    wheel // when their progress is told
+	awaiting int   // requests whose KV is on its way
+
+	// The step under way ends at base ns + end ps.
+	busy        bool
+	pure        bool // nothing but decodes, all of them: the next step may be the same
+	base, end   int64
+	start       int64 // when it began, in ns, rounded down as base is
+	began       int64 // the same rounded up, as events are stamped
+	chunks      []chunk
+	stepDecodes int
+	stepContext int64
+	stepFixed   int64
+
+	now     int64
+	frozen  int64 // no step begins before
+	poke    bool  // something changed while idle
+	blocked bool  // the head of the queue waits for KV blocks
+	dead    bool
+	seq     uint64
+
 	events []Event
 	kv     []KVEvent
-	stats  Stats
-	now    time.Duration
-	dead   bool
+	gauge  Stats // gauges of the last step end
+	stats  Stats // counters
+}
+
+// chunk is a prefill of the step under way.
+type chunk struct {
+	req    int32
+	tokens int32
 }
 
 // New returns an idle engine with an empty cache, or an error that names the impossible value.
@@ -17,7 +70,45 @@ func New(cfg Config) (*Engine, error) {
 	if err := cfg.defaults(); err != nil {
 		return nil, err
 	}
-	return &Engine{cfg: cfg}, nil
+	e := &Engine{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x656e67696e65))}
+	e.reset()
+	return e, nil
+}
+
+// reset makes the engine idle and empty. Handles given before stay dead.
+func (e *Engine) reset() {
+	if e.cache == nil {
+		e.cache = newCache(e.cfg.Blocks)
+		e.cache.settle, e.cache.fork = e.settle, e.fork
+		if e.cfg.KVEvents {
+			e.cache.removed = e.removed
+		}
+		e.reqs = make([]state, 1, 64)
+		e.fills = newWheel(e.cfg.BlockSize)
+		e.beats = newWheel(max(e.cfg.Progress, 1))
+	}
+	e.cache.clear()
+	e.unused = e.unused[:0]
+	for i := len(e.reqs) - 1; i > 0; i-- {
+		gen := e.reqs[i].gen
+		if e.reqs[i].stage != gone {
+			gen++
+		}
+		e.reqs[i] = state{gen: gen}
+		e.unused = append(e.unused, int32(i))
+	}
+	e.inbox, e.inboxAt = e.inbox[:0], 0
+	e.waiting, e.running = list{}, list{}
+	e.prefills, e.leavers, e.forked, e.starved = e.prefills[:0], e.leavers[:0], e.forked[:0], e.starved[:0]
+	e.decodes, e.context, e.dues, e.awaiting = 0, 0, e.dues[:0], 0
+	clear(e.fills.heads)
+	clear(e.fills.count)
+	clear(e.beats.heads)
+	clear(e.beats.count)
+	e.busy, e.pure, e.poke, e.blocked, e.chunks = false, false, false, false, e.chunks[:0]
+	e.lora = newLoRA(e.cfg.MaxLoRA)
+	e.gauge = Stats{}
+	e.setPace(1)
 }
 
 // Config returns the configuration in force, defaults filled in.
@@ -27,95 +118,134 @@ func (e *Engine) Config() Config { return e.cfg }
 // reaches the scheduler after the profile's frontend time. Errors are [ErrInvalid], [ErrTooLong]
 // and [ErrDead]; they change nothing.
 func (e *Engine) Submit(now time.Duration, r *Request) (Handle, error) {
-	if e.dead {
+	e.now = max(e.now, int64(now))
+	switch size := e.cfg.BlockSize; {
+	case e.dead:
 		return Handle{}, ErrDead
-	}
-	e.now = max(e.now, now)
-	if r.PromptTokens < 1 || r.OutputTokens < 1 {
+	case r.PromptTokens < 1 || r.OutputTokens < 1:
 		return Handle{}, ErrInvalid
+	case r.PromptTokens > maxTokens || r.OutputTokens > maxTokens || ceil(r.PromptTokens+r.OutputTokens-1, size) > e.cache.total:
+		return Handle{}, ErrTooLong
 	}
-	return Handle{}, nil
+	i := e.slot()
+	s := &e.reqs[i]
+	e.seq++
+	*s = state{
+		id: r.ID, prompt: int32(r.PromptTokens), output: int32(r.OutputTokens), seq: e.seq, gen: s.gen,
+		adapter: r.Adapter, priority: r.Priority, stage: arriving, keep: r.Hold, remote: r.Remote,
+		arrival: e.now + int64(e.cfg.Profile.Frontend),
+	}
+	if !e.cfg.NoCache {
+		s.blocks = r.Blocks[:min(len(r.Blocks), (r.PromptTokens+r.OutputTokens)/e.cfg.BlockSize)]
+	}
+	if n := len(e.inbox); n > e.inboxAt {
+		s.arrival = max(s.arrival, e.reqs[e.inbox[n-1]].arrival) // a switched profile must not reorder
+	}
+	e.inbox = append(e.inbox, i)
+	e.stats.Submitted++
+	return Handle{index: i, gen: s.gen}, nil
 }
+
+// maxTokens bounds prompts and answers, so that sums fit into 32 bits.
+const maxTokens = 1 << 29
+
+func ceil(n, size int) int { return (n + size - 1) / size }
 
 // Advance brings the engine to the given time: every step that ends at or before it is done, the
 // next one is begun. It returns what happened since the last call, in order of time; the slice is
 // reused by the next call. A time before the last one changes nothing.
 func (e *Engine) Advance(now time.Duration) []Event {
-	e.now = max(e.now, now)
+	e.events, e.kv = e.events[:0], e.kv[:0]
+	e.now = max(e.now, int64(now))
+	for !e.dead {
+		if !e.busy {
+			t, ok := e.wake()
+			if !ok || t > e.now {
+				break
+			}
+			e.base, e.end, e.poke = t, 0, false
+			e.schedule(t)
+			continue
+		}
+		e.glide(e.now)
+		if e.due() > e.now {
+			break
+		}
+		e.step()
+	}
 	return e.events
+}
+
+const never = 1<<63 - 1
+
+// step ends the step under way and begins the next, if there is one.
+func (e *Engine) step() {
+	begun := e.start
+	e.complete()
+	e.base, e.end = e.base+e.end/1000, e.end%1000
+	cutoff := e.base
+	if e.cfg.Profile.Lag > 0 {
+		cutoff = begun
+	}
+	e.schedule(cutoff)
+	if !e.busy && cutoff < e.base {
+		e.schedule(e.base) // there was nothing to fix a batch of, so nothing was fixed ahead
+	}
+	e.measure()
+}
+
+// due is the end of the step under way, in ns, rounded up.
+func (e *Engine) due() int64 { return e.base + (e.end+999)/1000 }
+
+// wake is when an idle engine has something to try.
+func (e *Engine) wake() (int64, bool) {
+	t := int64(never)
+	if e.poke {
+		t = e.now
+	}
+	if e.inboxAt < len(e.inbox) {
+		t = min(t, e.reqs[e.inbox[e.inboxAt]].arrival)
+	}
+	if e.waiting.n > 0 {
+		t = min(t, e.lora.loaded(e.base))
+	}
+	return max(t, e.frozen), t != never
+}
+
+// Next returns when Advance has something to do, if nothing is submitted before, and false when the
+// engine is idle for good. The time may lie in the past, meaning at once. It is the end of the
+// macro-step under way: the first instant at which an event can happen.
+func (e *Engine) Next() (time.Duration, bool) {
+	if e.dead {
+		return 0, false
+	}
+	if !e.busy {
+		t, ok := e.wake()
+		return time.Duration(t), ok
+	}
+	return time.Duration(e.horizon()), true
 }
 
 // KVEvents returns the changes of the prefix cache since the last [Engine.Advance] or [Engine.Kill]
 // began, when [Config].KVEvents is set. The slice is reused by the next call of either.
 func (e *Engine) KVEvents() []KVEvent { return e.kv }
 
-// Next returns when Advance has something to do, if nothing is submitted before, and false when the
-// engine is idle for good. The time may lie in the past, meaning at once. It is the end of the
-// macro-step under way: the first instant at which an event can happen.
-func (e *Engine) Next() (time.Duration, bool) { return e.now, false }
-
-// Cancel drops a request at the given time, as when its client leaves: one in the batch leaves it at
-// the end of the step under way, its blocks stay cached as far as they were computed. No event is
-// told any more. It reports whether the request was there.
-func (e *Engine) Cancel(now time.Duration, h Handle) bool {
-	e.now = max(e.now, now)
-	return h.gen != 0
+func (e *Engine) tell(kind Kind, at int64, r *state, n int32) {
+	e.events = append(e.events, Event{At: time.Duration(at), ID: r.id, N: n, Kind: kind})
 }
 
-// Release frees the blocks of a finished request with [Request.Hold], at the given time.
-func (e *Engine) Release(now time.Duration, h Handle) bool { return e.Cancel(now, h) }
-
-// Deliver tells that the prompt's KV of a request with [Request.Remote] has arrived.
-func (e *Engine) Deliver(now time.Duration, h Handle) bool { return e.Cancel(now, h) }
-
-// Stats fills dst.
-func (e *Engine) Stats(dst *Stats) { *dst = e.stats }
-
-// Adapters appends the LoRA adapters of the requests in the batch and of those waiting, each once,
-// in rising order.
-func (e *Engine) Adapters(running, waiting []int32) (r, w []int32) { return running, waiting }
-
-// Stall freezes the engine: the step under way, or the next one, ends that much later.
-func (e *Engine) Stall(now, d time.Duration) { e.now = max(e.now, now) + d }
-
-// SetSlowdown changes the factor on step times from the next step on.
-func (e *Engine) SetSlowdown(f float64) error {
-	cfg := e.cfg
-	cfg.Slowdown = f
-	if err := cfg.check(); err != nil {
-		return err
+// stored tells the request's blocks [from, to) as cached.
+func (e *Engine) stored(r *state, from, to int) {
+	if !e.cfg.KVEvents || from >= to {
+		return
 	}
-	e.cfg = cfg
-	return nil
-}
-
-// SetProfile switches the overhead profile, as an upgrade of the engine version does.
-func (e *Engine) SetProfile(p Profile) error {
-	if err := p.check(); err != nil {
-		return err
+	ev := KVEvent{At: time.Duration(e.began), Kind: Stored, ID: r.id, First: from, Hashes: r.blocks[from:to:to]}
+	if from > 0 {
+		ev.Parent = r.blocks[from-1]
 	}
-	e.cfg.Profile = p
-	return nil
+	e.kv = append(e.kv, ev)
 }
 
-// SetLimits changes max_num_seqs and max_num_batched_tokens from the next step on; running requests
-// over a lowered limit run on.
-func (e *Engine) SetLimits(maxSeqs, maxBatched int) error {
-	cfg := e.cfg
-	cfg.MaxSeqs, cfg.MaxBatched = maxSeqs, maxBatched
-	if err := cfg.check(); err != nil {
-		return err
-	}
-	e.cfg = cfg
-	return nil
+func (e *Engine) removed(hs []uint64) {
+	e.kv = append(e.kv, KVEvent{At: time.Duration(e.began), Kind: Removed, Hashes: hs[:len(hs):len(hs)]})
 }
-
-// Kill ends the engine: all requests fail, the cache is gone. It returns the Failed events; the
-// slice is reused by the next call of Advance.
-func (e *Engine) Kill(now time.Duration) []Event {
-	e.now, e.dead = max(e.now, now), true
-	return e.events
-}
-
-// Revive restarts a dead engine, idle, with an empty cache and its counters at zero.
-func (e *Engine) Revive(now time.Duration) { e.now, e.dead = max(e.now, now), false }

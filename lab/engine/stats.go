@@ -13,7 +13,7 @@ type Stats struct {
 	KVUsage         float64 // share of the blocks in use, without reusable cached ones: 1 - free/(blocks-1)
 	Blocks          int     // KV blocks, the null block included
 	BlockSize       int     // tokens per block
-	CachedBlocks    int     // blocks in the prefix cache, in use or not
+	Reusable        int     // cached blocks that no request holds
 
 	Steps            uint64
 	Queries, Hits    uint64 // prefix-cache queries and hits, tokens; preempted requests are not counted again

@@ -80,14 +80,13 @@ func (h *Hasher) Reset(size int, root uint64, dst []uint64) {
 func (h *Hasher) Write(p []byte) (int, error) {
 	n := len(p)
 	h.total += n
-	for len(p) > 0 {
+	for h.fill+len(p) >= h.size {
 		m := copy(h.buf[header+h.fill:header+h.size], p)
-		h.fill += m
 		p = p[m:]
-		if h.fill == h.size {
-			h.close()
-		}
+		h.close()
 	}
+	copy(h.buf[header+h.fill:], p)
+	h.fill += len(p)
 	return n, nil
 }
 
@@ -95,14 +94,13 @@ func (h *Hasher) Write(p []byte) (int, error) {
 func (h *Hasher) WriteString(s string) (int, error) {
 	n := len(s)
 	h.total += n
-	for len(s) > 0 {
+	for h.fill+len(s) >= h.size {
 		m := copy(h.buf[header+h.fill:header+h.size], s)
-		h.fill += m
 		s = s[m:]
-		if h.fill == h.size {
-			h.close()
-		}
+		h.close()
 	}
+	copy(h.buf[header+h.fill:], s)
+	h.fill += len(s)
 	return n, nil
 }
 

@@ -9,6 +9,8 @@ import (
 // Decision is what a policy decided. It is reused between requests: Reset keeps its memory.
 type Decision struct {
 	Policy     string  // the policy that decided; a composed policy leaves the name of its part
+	Failed     string  // the policy whose own answer could not be used; empty: it could
+	Failure    string  // with Failed: "panic", "nan" (a propensity outside (0,1]) or "invalid" (a pick outside the candidates)
 	Arm        string  // experiment arm; empty: none
 	Index      int     // into Query.Snap.States
 	Prefill    int     // prefill endpoint under disaggregation, or -1
@@ -19,7 +21,7 @@ type Decision struct {
 
 // Reset makes the decision empty, keeping its memory.
 func (d *Decision) Reset() {
-	d.Policy, d.Arm, d.Index, d.Prefill, d.Propensity = "", "", -1, -1, 0
+	d.Policy, d.Failed, d.Failure, d.Arm, d.Index, d.Prefill, d.Propensity = "", "", "", "", -1, -1, 0
 	d.Fallback = d.Fallback[:0]
 	d.Why.Reset()
 }

@@ -17,6 +17,8 @@ const (
 	ByExplore         // an exploratory draw
 	ByFallback        // the policy could not decide
 	OnlyOne           // the only candidate
+	ByMemory          // more KV cache free
+	ByAdapter         // the LoRA adapter is loaded
 )
 
 // String returns the reason's name in metrics.
@@ -46,6 +48,10 @@ func (r Reason) String() string {
 		return "fallback"
 	case OnlyOne:
 		return "only_one"
+	case ByMemory:
+		return "memory"
+	case ByAdapter:
+		return "adapter"
 	}
 	return "unknown"
 }
@@ -54,12 +60,12 @@ func (r Reason) String() string {
 // terms per endpoint of the snapshot. Terms are named once by the policy; row i speaks of
 // Snap.States[i]; Totals[i] is the sum of row i to rounding.
 type Explanation struct {
-	Unit     string    // "score" (higher wins) or "ms" (lower wins)
+	Unit     string    // "score" (higher wins); any other is a cost (lower wins): "ms", "requests", "tokens", …
 	Reason   Reason    // why the winner won
-	Terms    []string  // column names; owned by the policy, not copied
+	Terms    []string  // column names; owned by the policy, not copied, never changed
 	Values   []float32 // row-major, len(Totals) x len(Terms)
 	Totals   []float32
-	Filtered []string  // per row: name of the filter that removed it, or ""
+	Filtered []string  // per row: what took it out ("draining", the name of a filter), or ""
 	Drawn    []float32 // per row: probability of being picked, where the policy draws; else empty
 }
 
@@ -75,6 +81,23 @@ func (e *Explanation) Size(unit string, terms []string, n int) []float32 {
 	e.Totals = zeroed(e.Totals, n)
 	e.Filtered = zeroed(e.Filtered, n)
 	return e.Values
+}
+
+// HigherWins reports the sense of the totals: scores are gains, everything else is a cost.
+func (e *Explanation) HigherWins() bool { return e.Unit == unitScore }
+
+const unitScore = "score"
+
+// leftOut notes why endpoints were no candidates at all; what a policy noted itself stays.
+func (e *Explanation) leftOut(out []string) {
+	if len(e.Filtered) != len(out) {
+		return // a policy that does not explain itself
+	}
+	for i, why := range out {
+		if why != "" {
+			e.Filtered[i] = why
+		}
+	}
 }
 
 // Row returns the terms of endpoint i.

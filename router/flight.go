@@ -3,6 +3,7 @@ package router
 import (
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/presage-router/presage/features"
@@ -24,6 +25,22 @@ func (id ID) String() string {
 	b = append(b, '-')
 	return string(strconv.AppendUint(b, id.n, 36))
 }
+
+// ParseID reads an id as [ID.String] writes it, and nothing else.
+func ParseID(s string) (ID, bool) {
+	rest, ok := strings.CutPrefix(s, "d-")
+	epoch, n, found := strings.Cut(rest, "-")
+	if !ok || !found {
+		return ID{}, false
+	}
+	e, errE := strconv.ParseUint(epoch, 36, 32)
+	m, errN := strconv.ParseUint(n, 36, 64)
+	id := ID{epoch: uint32(e), n: m}
+	return id, errE == nil && errN == nil && id.String() == s
+}
+
+// Seq numbers the decisions of one router, from 1 on.
+func (id ID) Seq() uint64 { return id.n }
 
 // Flight is one routed request, from decision to end. It belongs to one goroutine; all methods may
 // be called in any order and repeatedly, before routing and after the end too: what no longer

@@ -48,3 +48,11 @@ type Picker interface {
 	Name() string
 	Pick(q *Query, keep []bool, score []float64) (i int, propensity float64)
 }
+
+// Drawer is a Picker that may take another than the highest score. It also tells every candidate's
+// probability, for the explanation, and the reason of such a pick.
+type Drawer interface {
+	Picker
+	Chances(keep []bool, score []float64, out []float32)
+	Drawn() Reason
+}

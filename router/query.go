@@ -14,8 +14,9 @@ type Query struct {
 	Now  time.Time
 	Req  *request.Request
 	Snap *fleet.Snapshot
-	Hits []int32 // prefix blocks of Req that the endpoint is believed to hold, contiguous from the root
-	Keep []bool  // the candidates: ready, serving the model, in the gateway's subset; at least one is true
+	Hits []int32  // prefix blocks of Req that the endpoint is believed to hold, contiguous from the root
+	Keep []bool   // the candidates: ready, serving the model, in the gateway's subset; at least one is true
+	Out  []string // why an endpoint is no candidate: "draining", "prefill only", "subset", "model"; "" for candidates
 	Rand *rand.Rand
 	Tie  uint64 // a hash of the request for breaking cold ties, equal for equal requests
 }

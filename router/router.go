@@ -1,8 +1,10 @@
 package router
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +40,26 @@ type Recorder interface {
 	Record(id ID, q *Query, d *Decision)
 }
 
+// Observers passes every record to each of them, in order.
+type Observers []Observer
+
+// Observe implements [Observer].
+func (os Observers) Observe(o *features.Observation) {
+	for _, x := range os {
+		x.Observe(o)
+	}
+}
+
+// Recorders passes every decision to each of them, in order.
+type Recorders []Recorder
+
+// Record implements [Recorder].
+func (rs Recorders) Record(id ID, q *Query, d *Decision) {
+	for _, x := range rs {
+		x.Record(id, q, d)
+	}
+}
+
 // Options are what a Router is made of. Fleet and Policy must be set.
 type Options struct {
 	Fleet    *fleet.Fleet
@@ -57,12 +79,14 @@ type Router struct {
 	nextID atomic.Uint64
 	epoch  uint32 // random part of decision ids
 
-	Fallbacks atomic.Uint64 // decisions the policy failed to make: panic, or a pick outside the candidates
+	Fallbacks atomic.Uint64 // decisions the policy failed to make: see [Decision.Failure]
+	lastPanic atomic.Pointer[string]
 
 	mu   sync.Mutex // the decision lock; guards what follows
 	snap fleet.Snapshot
 	hits []int32
 	keep []bool
+	out  []string
 	rand *rand.Rand
 	q    Query
 }
@@ -80,6 +104,14 @@ func (r *Router) Policy() Policy { return *r.policy.Load() }
 
 // SetPolicy swaps the policy; the next decision uses it.
 func (r *Router) SetPolicy(p Policy) { r.policy.Store(&p) }
+
+// LastPanic returns what the last panic of a policy said, after the policy's name; empty: none did.
+func (r *Router) LastPanic() string {
+	if p := r.lastPanic.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
 
 // Fleet returns the fleet that is routed over.
 func (r *Router) Fleet() *fleet.Fleet { return r.opts.Fleet }
@@ -116,80 +148,49 @@ func (r *Router) Route(a *Ask, f *Flight) error {
 	return ErrNoEndpoint
 }
 
-// look takes the snapshot, the candidates and the prefix match.
-func (r *Router) look(a *Ask) error {
-	r.opts.Fleet.Snapshot(a.Now, &r.snap)
-	n := len(r.snap.States)
-	r.keep, r.hits = zeroed(r.keep, n), zeroed(r.hits, n)
-	ready, serving := 0, 0
-	for i := range r.snap.States {
-		s := &r.snap.States[i]
-		if s.Drain || s.Role == fleet.RolePrefill || (a.Narrow && !inSubset(s.Addr, a.Subset)) {
-			continue
-		}
-		ready++
-		if r.keep[i] = serves(s, a.Req.Model); r.keep[i] {
-			serving++
-		}
-	}
-	switch {
-	case ready == 0:
-		return ErrNoEndpoint
-	case serving > 0:
-	case r.opts.Strict && a.Req.Model != "":
-		return ErrUnknownModel
-	default:
-		for i := range r.snap.States {
-			s := &r.snap.States[i]
-			r.keep[i] = !s.Drain && s.Role != fleet.RolePrefill && (!a.Narrow || inSubset(s.Addr, a.Subset))
-		}
-	}
-	if r.opts.Prefixes != nil && len(a.Req.Blocks) > 0 {
-		r.opts.Prefixes.Match(a.Req.Blocks, &r.snap, r.hits)
-	}
-	r.q = Query{Now: a.Now, Req: a.Req, Snap: &r.snap, Hits: r.hits, Keep: r.keep, Rand: r.rand}
-	if n := len(a.Req.Blocks); n > 0 {
-		r.q.Tie = a.Req.Blocks[n-1]
-	} else {
-		r.q.Tie = r.rand.Uint64()
-	}
-	return nil
-}
-
 // decide asks the policy, and the plain rule of fewest requests in flight where it fails.
 func (r *Router) decide(d *Decision) error {
-	ok, err := r.ask(d)
-	if ok {
-		return err
+	failed, failure, err := r.ask(d)
+	if failure != "" {
+		r.Fallbacks.Add(1)
+		d.Reset()
+		r.q.fewest(d)
+		d.Policy, d.Failed, d.Failure = "fallback", failed, failure
+		d.Why.Reason = ByFallback
+		err = nil
 	}
-	r.Fallbacks.Add(1)
-	d.Reset()
-	for i, k := range r.keep {
-		if k && (d.Index < 0 || r.snap.States[i].Requests < r.snap.States[d.Index].Requests) {
-			d.Index = i
-		}
-	}
-	d.Policy, d.Propensity = "fallback", 1
-	d.Why.Reason = ByFallback
-	return nil
+	d.Why.leftOut(r.out)
+	return err
 }
 
-// ask runs the policy and reports whether its answer can be used: no panic, a candidate picked with
-// a probability in (0,1].
-func (r *Router) ask(d *Decision) (ok bool, err error) {
+// ask runs the policy. Its answer can be used unless failure says why not: it panicked, or did not
+// pick a candidate with a probability in (0,1].
+func (r *Router) ask(d *Decision) (name, failure string, err error) {
 	defer func() {
-		if recover() != nil {
-			ok, err = false, nil
+		if p := recover(); p != nil {
+			failure = "panic"
+			text := fmt.Sprintf("%s: %v", name, p)
+			r.lastPanic.Store(&text)
 		}
 	}()
 	p := r.Policy()
+	name = p.Name()
 	if err = p.Route(&r.q, d); err != nil {
-		return true, err
+		return name, "", err
 	}
 	if d.Policy == "" {
-		d.Policy = p.Name()
+		d.Policy = name
 	}
-	return d.Index >= 0 && d.Index < len(r.keep) && r.keep[d.Index] && d.Propensity > 0 && d.Propensity <= 1, nil
+	switch {
+	case d.Index < 0 || d.Index >= len(r.keep) || !r.keep[d.Index]:
+		return name, "invalid", nil
+	case !(d.Propensity > 0 && d.Propensity <= 1): //nolint:staticcheck // NaN must fail too
+		return name, "nan", nil
+	}
+	d.Fallback = slices.DeleteFunc(d.Fallback, func(i int) bool {
+		return i < 0 || i >= len(r.keep) || !r.keep[i] || i == d.Index
+	})
+	return name, "", nil
 }
 
 // reserve binds the decision to its endpoint: the ledger, the index and the flight.
@@ -212,30 +213,7 @@ func (r *Router) reserve(a *Ask, f *Flight) bool {
 	return true
 }
 
-func serves(s *fleet.State, model string) bool {
-	if model == "" || s.Serves(model) {
-		return true
-	}
-	if !s.Known.Has(fleet.KnowLoRA) {
-		return false
-	}
-	return contains(s.RunningLoRA, model) || contains(s.WaitingLoRA, model)
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
-
-func inSubset(a netip.AddrPort, subset []netip.AddrPort) bool {
-	for _, s := range subset {
-		if s.Addr() == a.Addr() && (s.Port() == 0 || s.Port() == a.Port()) {
-			return true
-		}
-	}
-	return false
-}
+var (
+	_ Observer = Observers(nil)
+	_ Recorder = Recorders(nil)
+)

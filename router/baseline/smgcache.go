@@ -1,0 +1,74 @@
+package baseline
+
+import "github.com/presage-router/presage/router"
+
+// Published defaults of SMG's command line (its library has .5, 32, 1.1).
+const (
+	smgMatch    = 0.3 // share of the prompt from which the match decides
+	smgAbsolute = 64  // requests between the busiest and the idlest from which load decides, and
+	smgRelative = 1.5 // their ratio
+)
+
+// SMGCacheAware is SMG's cache-aware policy over its approximate tree: when load is uneven (most -
+// fewest > 64 and most > 1.5*fewest) the least loaded endpoint; else the endpoint with the longest
+// match if that is more than 30 % of the prompt, else the least loaded. Least loaded is the fewest
+// requests in flight, then fewest ever processed, then the lowest index. Its limits on KV usage are
+// off by default.
+type SMGCacheAware struct{ costs }
+
+// NewSMGCacheAware returns the policy.
+func NewSMGCacheAware(p router.Params) *SMGCacheAware {
+	return &SMGCacheAware{newCosts(p, "requests", "requests")}
+}
+
+// Name implements [router.Policy].
+func (*SMGCacheAware) Name() string { return "smg-cache-aware" }
+
+// Route implements [router.Policy].
+func (b *SMGCacheAware) Route(q *router.Query, d *router.Decision) error {
+	b.start(q, d)
+	least, longest := -1, -1
+	fewest, most := int32(0), int32(0)
+	for i, k := range q.Keep {
+		if !k {
+			continue
+		}
+		n := q.Snap.States[i].Requests
+		b.set(d, i, float64(n))
+		if least < 0 {
+			fewest = n
+		}
+		fewest, most = min(fewest, n), max(most, n)
+		if least < 0 || b.less(q, i, least) {
+			least = i
+		}
+		if longest < 0 || q.Hits[i] > q.Hits[longest] || q.Hits[i] == q.Hits[longest] && b.less(q, i, longest) {
+			longest = i
+		}
+	}
+	uneven := most-fewest > smgAbsolute && float64(most) > smgRelative*float64(fewest)
+	d.Index, d.Propensity = least, 1
+	d.Judge(b.keep)
+	if !uneven && q.HitRatio(longest) > smgMatch {
+		d.Index = longest
+		if d.Why.Reason != router.OnlyOne {
+			d.Why.Reason = router.ByCache
+		}
+	}
+	d.Rank(q, b.keep, b.fallbacks)
+	return nil
+}
+
+// less orders by load, requests ever processed, index.
+func (b *SMGCacheAware) less(q *router.Query, i, j int) bool {
+	x, y := &q.Snap.States[i], &q.Snap.States[j]
+	if x.Requests != y.Requests {
+		return x.Requests < y.Requests
+	}
+	if x.Begun != y.Begun {
+		return x.Begun < y.Begun
+	}
+	return i < j
+}
+
+var _ router.Policy = (*SMGCacheAware)(nil)

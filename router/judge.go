@@ -1,0 +1,108 @@
+package router
+
+// Judge sets the reason of a decision from its terms: that of the term by which the picked endpoint
+// gains most over the runner-up, the best of the other kept ones. Totals must be filled.
+func (d *Decision) Judge(keep []bool) {
+	e := &d.Why
+	r := e.runnerUp(keep, d.Index)
+	if r < 0 {
+		e.Reason = OnlyOne
+		return
+	}
+	gain, t := e.decisive(d.Index, r)
+	if gain <= 0 {
+		e.Reason = ByTie
+		return
+	}
+	e.Reason = reasonOf(e.Terms[t])
+}
+
+// Rank appends to the fallback list up to n candidates other than the picked one: first those the
+// policy kept, best total first, then the rest, fewest requests in flight first. Equals follow the
+// order of the snapshot from the picked one on, so that no endpoint is everybody's second choice.
+func (d *Decision) Rank(q *Query, keep []bool, n int) {
+	for kept := range 2 {
+		for len(d.Fallback) < n {
+			best := -1
+			for j := range q.Keep {
+				i := (d.Index + 1 + j) % len(q.Keep)
+				if !q.Keep[i] || i == d.Index || keep[i] == (kept == 1) || d.listed(i) {
+					continue
+				}
+				if best < 0 || kept == 0 && d.Why.better(i, best) ||
+					kept == 1 && q.Snap.States[i].Requests < q.Snap.States[best].Requests {
+					best = i
+				}
+			}
+			if best < 0 {
+				break
+			}
+			d.Fallback = append(d.Fallback, best)
+		}
+	}
+}
+
+func (d *Decision) listed(i int) bool {
+	for _, j := range d.Fallback {
+		if i == j {
+			return true
+		}
+	}
+	return false
+}
+
+// better reports whether endpoint i has a better total than j.
+func (e *Explanation) better(i, j int) bool { return e.gain(e.Totals[i], e.Totals[j]) > 0 }
+
+// gain is by how much a beats b, in the sense of the unit.
+func (e *Explanation) gain(a, b float32) float32 {
+	if e.HigherWins() {
+		return a - b
+	}
+	return b - a
+}
+
+// runnerUp returns the kept endpoint with the best total other than the picked one, or -1.
+func (e *Explanation) runnerUp(keep []bool, picked int) int {
+	best := -1
+	for i, k := range keep {
+		if k && i != picked && (best < 0 || e.better(i, best)) {
+			best = i
+		}
+	}
+	return best
+}
+
+// decisive returns the term by which a gains most over b, and how much; not positive where a is no
+// better than b in total or in any term.
+func (e *Explanation) decisive(a, b int) (gain float32, term int) {
+	if !e.better(a, b) {
+		return 0, -1
+	}
+	ra, rb := e.Row(a), e.Row(b)
+	for t := range ra {
+		if g := e.gain(ra[t], rb[t]); g > gain {
+			gain, term = g, t
+		}
+	}
+	return gain, term
+}
+
+// reasonOf maps the name of a term to the reason it stands for.
+func reasonOf(term string) Reason {
+	switch term {
+	case "prefix", "own prompt":
+		return ByCache
+	case "queue", "running", "requests", "tokens", "prefill", "decode", "load":
+		return ByQueue
+	case "kv":
+		return ByMemory
+	case "lora":
+		return ByAdapter
+	case "session":
+		return BySession
+	case "speed":
+		return BySpeed
+	}
+	return NoReason
+}

@@ -1,0 +1,141 @@
+package router
+
+import (
+	"slices"
+	"testing"
+)
+
+// explained builds an explanation by hand: a row of terms per endpoint.
+func explained(unit string, terms []string, rows ...[]float32) (*Decision, []bool) {
+	d := &Decision{}
+	d.Reset()
+	values := d.Why.Size(unit, terms, len(rows))
+	keep := make([]bool, len(rows))
+	for i, row := range rows {
+		keep[i] = row != nil
+		for t, v := range row {
+			values[i*len(terms)+t] = v
+			d.Why.Totals[i] += v
+		}
+		if row == nil {
+			d.Why.Filtered[i] = "stale"
+		}
+	}
+	return d, keep
+}
+
+func names(i int) string { return []string{"h100-1", "h100-2", "h100-3"}[i] }
+
+func TestSentences(t *testing.T) {
+	scoreTerms := []string{"prefix", "queue", "kv"}
+	msTerms := []string{"queue", "own prompt", "speed"}
+	cases := []struct {
+		name   string
+		unit   string
+		terms  []string
+		rows   [][]float32
+		picked int
+		set    func(d *Decision, v *Verdict)
+		reason Reason
+		want   string
+	}{
+		{"cache", unitScore, scoreTerms, [][]float32{{2.76, 1, 0.5}, {0.3, 2, 0.5}, {0, 2, 0.5}}, 0, nil, ByCache,
+			"92 % of 8,214 prompt tokens cached: 2.46 better than h100-2; its queue costs 1.00 of that"},
+		{"cache without a price", unitScore, scoreTerms, [][]float32{{2.76, 2, 0.5}, {0.3, 2, 0.5}}, 0, nil, ByCache,
+			"92 % of 8,214 prompt tokens cached: 2.46 better than h100-2"},
+		{"queue", unitScore, scoreTerms, [][]float32{{1, 0, 0.5}, {0, 2, 0.5}}, 1, nil, ByQueue,
+			"less work ahead: 2.00 better than h100-1; its colder cache costs 1.00 of that"},
+		{"a price above the gain", unitScore, scoreTerms, [][]float32{{2.5, 0, 0.5}, {0, 2, 1.5}}, 1, nil, ByQueue,
+			"less work ahead: 2.00 better than h100-1; its colder cache costs 2.50"},
+		{"a fuller cache", unitScore, scoreTerms, [][]float32{{1, 0, 0.5}, {0, 0, 1}}, 0, nil, ByCache,
+			"92 % of 8,214 prompt tokens cached: 1.00 better than h100-2; its fuller KV cache costs 0.50 of that"},
+		{"a larger batch", unitScore, []string{"lora", "requests", "tokens"}, [][]float32{{1, 0.2, 0.3}, {0.6, 0.5, 0.3}}, 0, nil, ByAdapter,
+			"its adapter is at hand: 0.40 better than h100-2; its larger batch costs 0.30 of that"},
+		{"queued tokens", unitScore, []string{"lora", "requests", "tokens"}, [][]float32{{1, 0.2, 0.1}, {0.6, 0.2, 0.3}}, 0, nil, ByAdapter,
+			"its adapter is at hand: 0.40 better than h100-2; its prefill backlog costs 0.20 of that"},
+		{"memory", unitScore, scoreTerms, [][]float32{{0, 2, 0.2}, {0, 2, 0.5}}, 1, nil, ByMemory,
+			"more KV cache free: 0.30 better than h100-1"},
+		{"adapter", unitScore, []string{"lora"}, [][]float32{{1}, {0.8}}, 0, nil, ByAdapter,
+			"its adapter is at hand: 0.20 better than h100-2"},
+		{"session", unitScore, []string{"session"}, [][]float32{{0}, {1}}, 1, nil, BySession,
+			"the session's endpoint: 1.00 better than h100-1"},
+		{"cache in ms", "ms", msTerms, [][]float32{{338, 55, 0}, {96, 404, 0}}, 0, nil, ByCache,
+			"92 % of 8,214 prompt tokens cached: 349 ms better than h100-2; its queue costs 242 ms of that"},
+		{"speed", "ms", msTerms, [][]float32{{0, 0, 30}, {0, 0, 1230}}, 0, nil, BySpeed, "faster hardware: 1,200 ms better than h100-2"},
+		{"fewer requests", "requests", []string{"requests"}, [][]float32{{3}, {1}, {9}}, 1, nil, ByQueue,
+			"less work ahead: 2 requests better than h100-1"},
+		{"a term nobody knows", unitScore, []string{"custom"}, [][]float32{{1}, {0}}, 0, nil, NoReason,
+			"best in total: 1.00 better than h100-2"},
+		{"tie", unitScore, scoreTerms, [][]float32{{0, 2, 1}, {0, 2, 1}}, 1, nil, ByTie, "equal to h100-1; drawn among equals"},
+		{"the only one", unitScore, scoreTerms, [][]float32{nil, {0, 2, 1}}, 1, nil, OnlyOne, "the only candidate"},
+		{"draw", unitScore, scoreTerms, [][]float32{{0, 2, 1}, {0, 1, 0}}, 1,
+			func(d *Decision, _ *Verdict) { d.Why.Reason = ByDraw }, ByDraw, "drawn with probability 12 %; h100-1 ranked first"},
+		{"draw of the first", unitScore, scoreTerms, [][]float32{{0, 2, 1}, {0, 1, 0}}, 0,
+			func(d *Decision, _ *Verdict) { d.Why.Reason = ByDraw }, ByDraw, "drawn with probability 12 %"},
+		{"exploration", unitScore, scoreTerms, [][]float32{{0, 2, 1}, {0, 1, 0}}, 1,
+			func(d *Decision, _ *Verdict) { d.Why.Reason = ByExplore }, ByExplore, "exploratory pick; h100-1 ranked first"},
+		{"rotation", unitScore, nil, [][]float32{{}, {}, nil}, 1,
+			func(d *Decision, _ *Verdict) { d.Why.Reason = ByRotation }, ByRotation, "its turn among 2 ready endpoints"},
+		{"fallback", "requests", []string{"requests"}, [][]float32{{3}, {1}}, 1,
+			func(d *Decision, v *Verdict) { d.Why.Reason, v.Failed, v.Failure = ByFallback, "predictive", "panic" }, ByFallback,
+			"predictive could not decide (panic): fewest requests in flight"},
+	}
+	templates := map[string]bool{}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			d, keep := explained(c.unit, c.terms, c.rows...)
+			d.Index = c.picked
+			d.Judge(keep)
+			var given Verdict
+			if c.set != nil {
+				c.set(d, &given)
+			}
+			v := d.Why.Verdict(d.Index, names)
+			v.Prompt, v.Cached, v.Propensity, v.Failed, v.Failure = 8214, 7557, 0.12, given.Failed, given.Failure
+			if v.Reason != c.reason {
+				t.Errorf("reason %s, want %s", v.Reason, c.reason)
+			}
+			if got := v.Sentence(); got != c.want {
+				t.Errorf("\ngot  %s\nwant %s", got, c.want)
+			}
+			templates[v.Reason.String()] = true
+		})
+	}
+	if len(templates) < 13 {
+		t.Errorf("only %d kinds of sentence are tested", len(templates))
+	}
+}
+
+func TestVerdictOfNothing(t *testing.T) {
+	var e Explanation // a policy that does not explain itself
+	if v := e.Verdict(0, names); v.Runner != "" || v.Sentence() != "best in total" {
+		t.Errorf("%+v: %s", v, v.Sentence())
+	}
+}
+
+func TestReasonNamesAreDistinct(t *testing.T) {
+	var seen []string
+	for r := NoReason; r <= ByAdapter; r++ {
+		if slices.Contains(seen, r.String()) || r.String() == "unknown" {
+			t.Errorf("reason %d is called %s", r, r)
+		}
+		seen = append(seen, r.String())
+	}
+}
+
+func TestPercentAndAmount(t *testing.T) {
+	for p, want := range map[float64]string{0: "0 %", 1: "100 %", 0.991: "99 %", 0.9996: "100 %", 0.5: "50 %", 0.0425: "4.2 %", 0.001: "0.1 %"} {
+		if got := Percent(p); got != want {
+			t.Errorf("Percent(%v) = %s, want %s", p, got, want)
+		}
+	}
+	for _, c := range []struct {
+		x    float64
+		unit string
+		want string
+	}{{1234567, "tokens", "1,234,567 tokens"}, {-1234, "blocks", "-1,234 blocks"}, {-0.2, "ms", "0 ms"}, {0.1234, "s", "0.123 s"}, {12, "", "12"}, {1, "requests", "1 request"}, {1, "ms", "1 ms"}, {2, "score", "2.00"}} {
+		if got := Amount(c.x, c.unit); got != c.want {
+			t.Errorf("Amount(%v, %s) = %s, want %s", c.x, c.unit, got, c.want)
+		}
+	}
+}

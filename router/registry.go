@@ -55,6 +55,9 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
+// Close reports whether a name is so few edits away from a known one that it was probably meant.
+func Close(name, known string) bool { return len(name) <= 64 && edits(name, known) <= max(1, len(name)/3) }
+
 // edits is the Levenshtein distance in bytes.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)

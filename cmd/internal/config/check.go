@@ -29,10 +29,10 @@ func (d *decoder) check(c *Config) {
 			d.fault(d.line(f.key), f.key, f.value.String()+" is less than any engine can keep", "write 1ms or more, or 0s for none")
 		}
 	}
-	all := slices.Concat(d.names.Policies, slices.Sorted(maps.Keys(c.Profiles)))
+	all := slices.Concat(d.policies, slices.Sorted(maps.Keys(c.Profiles)))
 	if !slices.Contains(all, c.Policy) {
 		do := "all: presage policies"
-		if near := Nearest(c.Policy, all); near != "" {
+		if near := meant(c.Policy, all); near != "" {
 			do = "nearest " + near + ", " + do
 		}
 		d.fault(d.line("policy"), "policy", fmt.Sprintf("%q unknown", shown(c.Policy)), do)

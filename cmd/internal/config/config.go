@@ -3,6 +3,8 @@ package config
 import (
 	"log/slog"
 	"time"
+
+	"github.com/presage-router/presage/router"
 )
 
 // Config is a whole configuration. What [Load] returns has passed every check; lists and maps are
@@ -14,9 +16,9 @@ type Config struct {
 	Request    Request
 	Answer     Answer
 	SLO        SLO
-	Priorities map[string]int     // objective name -> priority; higher is more urgent
-	Policy     string             // a built-in policy or a profile below
-	Profiles   map[string]Profile // weighted policies by name
+	Priorities map[string]int                // objective name -> priority; higher is more urgent
+	Policy     string                        // a built-in policy or a profile below
+	Profiles   map[string]router.ProfileSpec // weighted policies by name; fallbacks follow from Answer
 	Drain      Drain
 	Admin      Admin
 	Log        Log
@@ -88,19 +90,6 @@ type Answer struct {
 
 // SLO is what requests must meet when they name no SLO themselves; 0 means none.
 type SLO struct{ TTFT, ITL time.Duration }
-
-// Profile is a weighted policy: filters, then the weighted sum of scorers, then a picker.
-type Profile struct {
-	Filters []string
-	Scorers []Weight // in order of name, so that the order in the file does not matter
-	Picker  string
-}
-
-// Weight is one scorer with its share. Zero means that the scorer has no influence.
-type Weight struct {
-	Scorer string
-	Weight float64
-}
 
 // Drain says how long open requests may run on after the service was told to stop.
 type Drain struct{ Timeout time.Duration }

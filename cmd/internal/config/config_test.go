@@ -10,16 +10,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/presage-router/presage/router"
 )
 
-// names stands for the registries of a binary.
-func names() Names {
-	return Names{
-		Policies: []string{"least-request", "llmd-sticky-token", "round-robin", "weighted"},
-		Filters:  []string{"slo", "sticky"},
-		Scorers:  []string{"kv", "prefix", "queue"},
-		Pickers:  []string{"max", "random"},
-	}
+// policies stands for the registry of a binary.
+func policies() []string {
+	return []string{"least-request", "llmd-sticky-token", "round-robin", "weighted"}
 }
 
 const source = "fleet: {endpoints: {file: endpoints.yaml}}\n"
@@ -45,7 +42,7 @@ func TestFixtures(t *testing.T) {
 				}
 				want = append(want, strings.TrimSuffix(comment, "\n"))
 			}
-			_, warnings, err := Parse(filepath.Base(path), data, names())
+			_, warnings, err := Parse(filepath.Base(path), data, policies())
 			var got Problems
 			switch {
 			case strings.HasSuffix(path, ".good.yaml"):
@@ -68,7 +65,7 @@ func TestFixtures(t *testing.T) {
 }
 
 func TestDefaultsAreValid(t *testing.T) {
-	got, warnings, err := Parse("c.yaml", []byte(source), names())
+	got, warnings, err := Parse("c.yaml", []byte(source), policies())
 	if err != nil || len(warnings) != 0 {
 		t.Fatal(warnings, err)
 	}
@@ -88,7 +85,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	d := decoder{names: names(), lines: map[string]int{}}
+	d := decoder{policies: policies(), lines: map[string]int{}}
 	c := Default()
 	d.options = c.options()
 	d.mapping("", root)
@@ -97,7 +94,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			t.Errorf("full.good.yaml does not show %s", o.key)
 		}
 	}
-	got, _, err := Parse("full.good.yaml", data, names())
+	got, _, err := Parse("full.good.yaml", data, policies())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,9 +109,13 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Answer:     Answer{Endpoints: 3, DecisionHeader: true, ClearRouteCache: true},
 		Priorities: map[string]int{"batch": -5, "chat": 10},
 		Policy:     "mine",
-		Profiles: map[string]Profile{
-			"mine":     {Filters: []string{"sticky"}, Scorers: []Weight{{"kv", 1}, {"prefix", 2.5}, {"queue", 0}}, Picker: "random"},
-			"weighted": {Scorers: []Weight{{"queue", 1}}, Picker: "max"},
+		Profiles: map[string]router.ProfileSpec{
+			"mine": {
+				Filters: []router.FilterSpec{{Name: "stale"}, {Name: "queue", Max: ptr(64)}},
+				Scorers: map[string]*float64{"kv": nil, "prefix": ptr(2.5), "queue": ptr(0)},
+				Picker:  "epsilon-greedy", Epsilon: ptr(0.5), MaxAge: 2 * time.Second, Probe: -1,
+			},
+			"weighted": {Scorers: map[string]*float64{"queue": ptr(1)}},
 		},
 		SLO:   SLO{ITL: 80 * time.Millisecond},
 		Drain: Drain{},
@@ -145,7 +146,7 @@ func TestK17NumericOptions(t *testing.T) {
 				}
 				key = "priorities.x"
 			}
-			_, _, err := Parse("c.yaml", []byte(nested(key, v)), names())
+			_, _, err := Parse("c.yaml", []byte(nested(key, v)), policies())
 			var ps Problems
 			if !errors.As(err, &ps) {
 				t.Errorf("%s: %s was accepted", key, v)
@@ -184,8 +185,8 @@ func nested(key, value string) string {
 // TestB40Weights: zero is not unset, the order of scorers does not matter, impossible weights are
 // refused, huge ones too.
 func TestB40Weights(t *testing.T) {
-	read := func(scorers string) ([]Weight, Problems, error) {
-		c, warnings, err := Parse("c.yaml", []byte(source+"profiles: {p: {scorers: "+scorers+"}}\n"), names())
+	read := func(scorers string) (map[string]*float64, Problems, error) {
+		c, warnings, err := Parse("c.yaml", []byte(source+"profiles: {p: {scorers: "+scorers+"}}\n"), policies())
 		if err != nil {
 			return nil, warnings, err
 		}
@@ -193,14 +194,14 @@ func TestB40Weights(t *testing.T) {
 	}
 	for _, c := range []struct {
 		scorers string
-		want    []Weight
+		want    map[string]*float64
 		warned  bool
 	}{
-		{"{kv: 0, prefix: 0, queue: 0}", []Weight{{"kv", 0}, {"prefix", 0}, {"queue", 0}}, true},
-		{"{queue: 0, prefix: 0, kv: 1}", []Weight{{"kv", 1}, {"prefix", 0}, {"queue", 0}}, false},
-		{"{prefix: , kv: 0, queue: 2}", []Weight{{"kv", 0}, {"prefix", 1}, {"queue", 2}}, false},
-		{"{kv: 1e6, prefix: 1e6}", []Weight{{"kv", 1e6}, {"prefix", 1e6}}, false},
-		{"{kv: 0.25}", []Weight{{"kv", 0.25}}, false},
+		{"{kv: 0, prefix: 0, queue: 0}", map[string]*float64{"kv": ptr(0), "prefix": ptr(0), "queue": ptr(0)}, true},
+		{"{queue: 0, prefix: 0, kv: 1}", map[string]*float64{"kv": ptr(1), "prefix": ptr(0), "queue": ptr(0)}, false},
+		{"{prefix: , kv: 0, queue: 2}", map[string]*float64{"kv": ptr(0), "prefix": nil, "queue": ptr(2)}, false},
+		{"{kv: 1e308, prefix: 1e308}", map[string]*float64{"kv": ptr(1e308), "prefix": ptr(1e308)}, false},
+		{"{kv: 0.25}", map[string]*float64{"kv": ptr(0.25)}, false},
 	} {
 		got, warnings, err := read(c.scorers)
 		if err != nil || (len(warnings) > 0) != c.warned {
@@ -210,7 +211,7 @@ func TestB40Weights(t *testing.T) {
 			t.Errorf("%s: %s", c.scorers, diff)
 		}
 	}
-	for _, w := range []string{"-1", ".nan", "NaN", ".inf", "-.inf", "1e308", "1e400", `"1"`, "true", "[1]", "x"} {
+	for _, w := range []string{"-1", ".nan", "NaN", ".inf", "-.inf", "1e400", `"1"`, "true", "[1]", "x"} {
 		if got, _, err := read("{kv: " + w + ", prefix: 1}"); err == nil {
 			t.Errorf("weight %s was read as %v", w, got)
 		}
@@ -247,7 +248,7 @@ func TestB39HostileFiles(t *testing.T) {
 		"tag":              source + "policy: !!str weighted\n",
 		"open bracket":     "listen: {extproc: \":9002\"\n",
 	} {
-		c, _, err := Parse("c.yaml", []byte(data), names())
+		c, _, err := Parse("c.yaml", []byte(data), policies())
 		var ps Problems
 		if !errors.As(err, &ps) || c != nil {
 			t.Errorf("%s: %v, %v", name, c, err)
@@ -271,31 +272,33 @@ func TestB39Names(t *testing.T) {
 		{"slo:\n  ttft: 1\n", `c.yaml:3: slo.ttft: "1" has no unit; write 1s or 1000ms`},
 		{"slo: {ttft: 1}\n", `c.yaml:2: slo.ttft: "1" has no unit; write 1s or 1000ms`},
 		{"timeout: 3s\n", "c.yaml:2: timeout: no such key; did you mean fleet.scrape.timeout?"},
-		{"profiles: {p: {scorers: {prefx: 1}}}\n", "c.yaml:2: profiles.p.scorers.prefx: no such scorer; did you mean prefix? one of kv, prefix, queue"},
+		{"profiles: {p: {scorers: {prefx: 1}}}\n", "c.yaml:2: profiles.p.scorers.prefx: no such scorer; did you mean prefix? one of prefix, lora, session, queue, running, requests, tokens, kv"},
 		{"profiles: {round-robin: {scorers: {kv: 1}}}\n", "c.yaml:2: profiles.round-robin: the name of a built-in policy; choose another name"},
 		{"profiles: {p: {scorers: {kv: 1}, picker: max, picker: max}}\n", "c.yaml:2: profiles.p.picker: given twice, first on line 2; keep one"},
 		{"trace: {dir: x}\n", "c.yaml:2: trace: no such key in this version: the trace log cannot be configured; remove it"},
 	} {
-		_, _, err := Parse("c.yaml", []byte(source+c.data), names())
+		_, _, err := Parse("c.yaml", []byte(source+c.data), policies())
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s\n got %v\nwant %s", c.data, err, c.want)
 		}
 	}
 }
 
+func ptr(v float64) *float64 { return &v }
+
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "presage.yaml")
-	if _, _, err := Load(path, names()); err == nil || !strings.HasSuffix(err.Error(), "presage.yaml: cannot be read: no such file or directory; give an existing file") {
+	if _, _, err := Load(path, policies()); err == nil || !strings.HasSuffix(err.Error(), "presage.yaml: cannot be read: no such file or directory; give an existing file") {
 		t.Error(err)
 	}
-	if _, _, err := Load(dir, names()); err == nil {
+	if _, _, err := Load(dir, policies()); err == nil {
 		t.Error("a folder was read")
 	}
 	if err := os.WriteFile(path, []byte(source+"tls: {mode: files, cert: c.pem, key: /k.pem}\r\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, _, err := Load(path, names())
+	c, _, err := Load(path, policies())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,11 +308,11 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
+func TestMeant(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{"polcy", "policy"}, {"POLICY", "policy"}, {"polciy", "policy"}, {"xyzzyx", ""}, {"", ""}, {strings.Repeat("p", 1000), ""},
 	} {
-		if got := Nearest(c.name, []string{"listen", "policy", "profiles"}); got != c.want {
+		if got := meant(c.name, []string{"listen", "policy", "profiles"}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

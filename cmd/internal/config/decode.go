@@ -14,8 +14,8 @@ import (
 
 // Load reads and checks a configuration file. The first list holds warnings. The error, when not
 // nil, is a [Problems] with every fault of the file. Relative paths in the file are resolved
-// against its folder. Nothing is dialled and no other file is opened.
-func Load(path string, names Names) (*Config, Problems, error) {
+// against its folder. Policies are the names of the built-in ones. Nothing is dialled and no other file is opened.
+func Load(path string, policies []string) (*Config, Problems, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		what, do := "cannot be read", "give an existing file"
@@ -30,7 +30,7 @@ func Load(path string, names Names) (*Config, Problems, error) {
 	if err != nil {
 		return nil, nil, Problems{{File: path, What: "cannot be read: " + err.Error(), Do: "give a regular file"}}
 	}
-	c, warnings, err := Parse(path, data, names)
+	c, warnings, err := Parse(path, data, policies)
 	if err != nil {
 		return nil, warnings, err
 	}
@@ -43,9 +43,9 @@ func Load(path string, names Names) (*Config, Problems, error) {
 }
 
 // Parse is [Load] for bytes; file names them in messages and paths stay as written.
-func Parse(file string, data []byte, names Names) (*Config, Problems, error) {
+func Parse(file string, data []byte, policies []string) (*Config, Problems, error) {
 	root, problems := parse(file, bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
-	d := decoder{file: file, names: names, lines: map[string]int{}, problems: problems}
+	d := decoder{file: file, policies: policies, lines: map[string]int{}, problems: problems}
 	c := Default()
 	if root != nil {
 		d.options = c.options()
@@ -63,7 +63,7 @@ func Parse(file string, data []byte, names Names) (*Config, Problems, error) {
 // decoder walks the file along the table of options.
 type decoder struct {
 	file     string
-	names    Names
+	policies []string // built-in ones
 	options  []option
 	lines    map[string]int // where each key was given
 	problems Problems
@@ -145,7 +145,7 @@ func (d *decoder) unknown(path string, e entry) {
 		return
 	}
 	do := "known here: " + strings.Join(siblings, ", ")
-	if near := Nearest(e.key, siblings); near != "" {
+	if near := meant(e.key, siblings); near != "" {
 		do = "did you mean " + near + "?"
 	} else if full := d.elsewhere(e.key); full != "" {
 		do = "did you mean " + full + "?"

@@ -26,7 +26,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("? [x]\n: y\n"))
 	f.Add([]byte("request: {rewrite: {\"\": x, '': y}}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, _, err := Parse("c.yaml", data, names())
+		c, _, err := Parse("c.yaml", data, policies())
 		if (c == nil) != (err != nil) {
 			t.Fatalf("configuration %v with error %v", c, err)
 		}

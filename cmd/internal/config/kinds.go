@@ -56,7 +56,7 @@ func choiceOption(key, about string, dst *string, among ...string) option {
 // oneOf is the remedy for a name that is not among the known ones.
 func oneOf(s string, among []string) string {
 	do := "one of " + strings.Join(among, ", ")
-	if near := Nearest(s, among); near != "" {
+	if near := meant(s, among); near != "" {
 		do = "did you mean " + near + "? " + do
 	}
 	return do

@@ -7,14 +7,6 @@ import (
 	"time"
 )
 
-// Names are the names a configuration may refer to: what the binary's registries hold.
-type Names struct {
-	Policies []string
-	Filters  []string
-	Scorers  []string
-	Pickers  []string
-}
-
 // option is one key of the file: the row of the table that decodes it, checks it and documents it.
 type option struct {
 	key   string // dotted

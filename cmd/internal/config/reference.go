@@ -3,10 +3,12 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"github.com/presage-router/presage/router"
 )
 
 // Reference renders the reference page of the configuration file from the table that reads it.
-func Reference(names Names) string {
+func Reference() string {
 	var b strings.Builder
 	b.WriteString(referenceHead)
 	section := ""
@@ -23,12 +25,8 @@ func Reference(names Names) string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.key, o.kind, code(o.def), o.about)
 	}
 	b.WriteString(referenceProfiles)
-	for _, l := range []struct {
-		title string
-		names []string
-	}{{"filters", names.Filters}, {"scorers", names.Scorers}, {"pickers", names.Pickers}} {
-		fmt.Fprintf(&b, "- %s: %s\n", l.title, codes(l.names))
-	}
+	fmt.Fprintf(&b, "- filters: %s\n- scorers: %s\n- pickers: %s\n",
+		codes(router.FilterNames()), codes(router.ScorerNames()), codes(router.PickerNames()))
 	return b.String()
 }
 
@@ -39,12 +37,7 @@ func code(s string) string {
 	return "`" + s + "`"
 }
 
-func codes(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return "`" + strings.Join(names, "`, `") + "`"
-}
+func codes(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 
 const referenceHead = `# Configuration file
 
@@ -64,15 +57,18 @@ Anchors, aliases and tags are not supported. The file is at most 64 KiB long.
 const referenceProfiles = `
 ## Profiles
 
-A profile is a policy of its own name: filters remove candidates, scorers rate what is left between 0 and 1, the weighted sum
-is taken, and the picker chooses. ` + "`weighted`" + ` may be given another make-up.
+A profile is a policy of its own name: filters remove candidates, every scorer rates what is left between 0 and 1, and the picker
+chooses by the weighted sum. ` + "`weighted`" + ` may be given another make-up.
 
 ` + "```yaml" + `
 profiles:
   near-cache:
-    filters: []
-    scorers: {prefix: 3, queue: 2, kv: 2}   # without a weight: 1; 0: no influence
-    picker: max
+    filters: [stale, {name: queue, max: 64}]   # without filters: [stale]; []: none
+    scorers: {prefix: 3, queue: 2, kv:}        # without a weight: the scorer's own; 0: no influence
+    picker: epsilon-greedy                     # without a picker: max
+    epsilon: 0.02                              # share of exploratory picks, with epsilon-greedy only
+    max_age: 3s                                # older metrics pages count as unknown
+    probe: 10s                                 # after so long without work an endpoint that looks full is tried; off: never
 policy: near-cache
 ` + "```" + `
 

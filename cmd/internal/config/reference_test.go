@@ -14,9 +14,9 @@ var rewrite = flag.Bool("rewrite", false, "rewrite golden files")
 
 // TestReferenceExamplesLoad: what the reference page shows can be used as it stands.
 func TestReferenceExamplesLoad(t *testing.T) {
-	for i, block := range strings.Split(Reference(names()), "```yaml\n")[1:] {
+	for i, block := range strings.Split(Reference(), "```yaml\n")[1:] {
 		text, _, _ := strings.Cut(block, "```")
-		if _, _, err := Parse("reference.yaml", []byte(source+text), names()); err != nil {
+		if _, _, err := Parse("reference.yaml", []byte(source+text), policies()); err != nil {
 			t.Errorf("example %d: %v", i, err)
 		}
 	}
@@ -28,7 +28,7 @@ func TestGoldenErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = Parse("faults.yaml", data, names())
+	_, _, err = Parse("faults.yaml", data, policies())
 	if err == nil {
 		t.Fatal("no error")
 	}

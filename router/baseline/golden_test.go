@@ -119,15 +119,15 @@ func addEndpoint(t *testing.T, q *router.Query, name string, settings []string) 
 		case "context":
 			s.Context = int64(n)
 		case "waiting":
-			s.Load.Waiting = int32(n)
+			s.Waiting = int32(n)
 		case "running":
-			s.Load.Running = int32(n)
+			s.Running = int32(n)
 		case "kv":
-			s.Load.KVUsage = float32(n)
+			s.KVUsage = float32(n)
 		case "hits":
 			hits = int32(n)
 		case "stale":
-			s.Load.At = t0.Add(-time.Minute)
+			s.At = t0.Add(-time.Minute)
 		case "draining":
 			keep, out = false, "draining"
 		default:

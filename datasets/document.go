@@ -33,13 +33,13 @@ func (d *document) err(err error) error {
 	}
 	e := &Error{File: d.s.report.File, Cause: err}
 	switch {
+	case d.in.err != nil && !errors.Is(d.in.err, io.EOF):
+		return d.s.broken(d.in.err)
 	case d.in.over:
 		e.Reason = fmt.Sprintf("a value at byte %d is longer than %s", d.dec.InputOffset(), size(d.in.limit))
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		e.Reason = fmt.Sprintf("unexpected EOF: the document is cut after %d rows", d.s.report.Rows)
 		e.Advice = "get the file again; a part of a report is never taken for the whole"
-	case d.in.err != nil:
-		return d.s.broken(d.in.err)
 	default:
 		e.Reason = fmt.Sprintf("not JSON at byte %d", d.dec.InputOffset())
 	}
@@ -75,11 +75,7 @@ func (d *document) walk(each func() error) error {
 		return d.err(err)
 	}
 	for {
-		switch d.kind() {
-		case '}', ']':
-			_, err := d.dec.ReadToken()
-			return d.err(err)
-		case 0:
+		if kind := d.kind(); kind == '}' || kind == ']' || kind == 0 { // the end, or an error
 			_, err := d.dec.ReadToken()
 			return d.err(err)
 		}
@@ -129,7 +125,7 @@ func (d *document) skip() error {
 // end makes sure that nothing follows the document.
 func (d *document) end() error {
 	d.in.read = 0
-	if _, err := d.dec.ReadToken(); err != io.EOF {
+	if _, err := d.dec.ReadToken(); !errors.Is(err, io.EOF) {
 		if err == nil {
 			return d.s.fatal(0, fmt.Sprintf("more than one JSON document, the second before byte %d", d.dec.InputOffset()), "give one file for each")
 		}
@@ -202,10 +198,12 @@ func (f *finite) word(b byte) string {
 		}
 		rest, err := f.in.Peek(len(w) - 1)
 		if string(rest) == w[1:] {
-			f.in.Discard(len(w) - 1)
+			if _, err := f.in.Discard(len(w) - 1); err != nil {
+				f.err = err
+			}
 			return `"` + w + `"`
 		}
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			f.err = err
 		}
 	}

@@ -93,14 +93,16 @@ func known() string {
 // format when it has all its marks; of several the one with most marks wins.
 func (s *source) detect() (Format, error) {
 	head, _ := s.in.Peek(headSize)
-	for i, line := range bytes.Split(head, []byte("\n")) {
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
+	at := 0
+	for i, line := range bytes.SplitAfter(head, []byte("\n")) {
+		rest := head[at:]
+		at += len(line)
+		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
 		names := columnNames(line)
 		if line[0] == '{' || line[0] == '[' {
-			names = memberNames(head[bytes.Index(head, line):])
+			names = memberNames(rest)
 		}
 		if f, ok := match(names); ok {
 			return f, nil
@@ -144,10 +146,12 @@ func columnNames(line []byte) []string {
 // its first element.
 func memberNames(text []byte) []string {
 	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
-	if d.PeekKind() == '[' {
-		d.ReadToken()
-	}
 	var names []string
+	if d.PeekKind() == '[' {
+		if _, err := d.ReadToken(); err != nil {
+			return nil
+		}
+	}
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return nil
 	}

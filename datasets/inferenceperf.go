@@ -60,12 +60,11 @@ func (o *object) perfRequest(s *source, n int) Row {
 // tokenTimes fills in the latencies from the time of each token.
 func (r *Row) tokenTimes(o *object, begin float64, times []float64) {
 	for i, t := range times {
-		switch {
-		case i == 0:
+		if i == 0 {
 			r.TTFT = t - begin
-		default:
-			r.Gaps = append(r.Gaps, t-times[i-1])
+			continue
 		}
+		r.Gaps = append(r.Gaps, t-times[i-1])
 	}
 	switch {
 	case r.TTFT < 0, r.TTFT > r.E2E+1e-3:

@@ -57,7 +57,7 @@ func (o *object) parse(v []byte) bool {
 	kind := d.PeekKind()
 	whole, err := d.ReadValue()
 	if err == nil {
-		if _, more := d.ReadToken(); more != io.EOF {
+		if _, more := d.ReadToken(); !errors.Is(more, io.EOF) {
 			err = errors.New("more than one value")
 		}
 	}
@@ -75,8 +75,10 @@ func (o *object) parse(v []byte) bool {
 	}
 	o.members = map[string]jsontext.Value{}
 	d.Reset(bytes.NewReader(v))
-	d.ReadToken()
-	for d.PeekKind() != '}' {
+	if _, err := d.ReadToken(); err != nil {
+		return false
+	}
+	for d.PeekKind() == '"' {
 		name, err := d.ReadToken()
 		if err != nil {
 			break
@@ -187,7 +189,9 @@ func (o *object) list(name string, f func(where string, v jsontext.Value)) {
 		return
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(v))
-	d.ReadToken()
+	if _, err := d.ReadToken(); err != nil {
+		return
+	}
 	for i := 0; d.PeekKind() != ']'; i++ {
 		e, err := d.ReadValue()
 		if err != nil {

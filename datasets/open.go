@@ -16,7 +16,7 @@ func Detect(path string) (Format, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // read only
 	return s.detect()
 }
 
@@ -48,7 +48,7 @@ func ScanAs[T Record](f Format, path string, each func(*T) error) (*Report, erro
 	if err != nil {
 		return &Report{File: path, Format: f, Dropped: map[string]int{}}, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // read only
 	return read(s, f, each)
 }
 
@@ -112,12 +112,12 @@ func open(path string) (*source, *os.File, error) {
 		return nil, nil, &Error{File: path, Reason: reasonOf(err), Cause: err}
 	}
 	if st, err := file.Stat(); err == nil && st.IsDir() {
-		file.Close()
+		_ = file.Close()
 		return nil, nil, &Error{File: path, Reason: "is a directory", Advice: "name one file"}
 	}
 	s, err := newSource(path, file)
 	if err != nil {
-		file.Close()
+		_ = file.Close()
 		return nil, nil, err
 	}
 	return s, file, nil

@@ -33,7 +33,7 @@ type source struct {
 func newSource(name string, r io.Reader) (*source, error) {
 	s := &source{report: Report{File: name, Dropped: map[string]int{}}, in: bufio.NewReaderSize(r, headSize), limit: maxLine}
 	head, err := s.in.Peek(4)
-	if len(head) == 0 && err != nil && err != io.EOF {
+	if len(head) == 0 && err != nil && !errors.Is(err, io.EOF) {
 		return nil, s.broken(err)
 	}
 	if kind, ok := compression(head); ok {
@@ -47,7 +47,7 @@ func newSource(name string, r io.Reader) (*source, error) {
 		s.in, s.zipped = bufio.NewReaderSize(z, headSize), true
 	}
 	head, err = s.in.Peek(headSize)
-	if len(head) == 0 && err != nil && err != io.EOF {
+	if len(head) == 0 && err != nil && !errors.Is(err, io.EOF) {
 		return nil, s.broken(err)
 	}
 	if bytes.HasPrefix(head, []byte{0xfe, 0xff}) || bytes.HasPrefix(head, []byte{0xff, 0xfe}) {
@@ -57,7 +57,9 @@ func newSource(name string, r io.Reader) (*source, error) {
 		return nil, s.fatal(0, fmt.Sprintf("not UTF-8: NUL at byte %d", i), "if it is UTF-16, convert it: iconv -f UTF-16LE -t UTF-8")
 	}
 	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
-		s.in.Discard(3)
+		if _, err := s.in.Discard(3); err != nil {
+			return nil, s.broken(err)
+		}
 		head = head[3:]
 	}
 	if len(bytes.TrimSpace(head)) == 0 && len(head) < headSize {
@@ -88,10 +90,10 @@ func (s *source) next() ([]byte, error) {
 			if len(s.buf) > s.limit {
 				return nil, s.fatal(s.line, "longer than "+size(s.limit), "is it a text file?")
 			}
-			if err == bufio.ErrBufferFull {
+			if errors.Is(err, bufio.ErrBufferFull) {
 				continue
 			}
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				s.torn = true
 				if len(s.buf) == 0 {
 					return nil, nil

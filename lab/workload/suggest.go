@@ -1,0 +1,16 @@
+package workload
+
+import (
+	"strings"
+
+	"github.com/presage-router/presage/router"
+)
+
+// suggest names the word nearest to a mistyped one, and all there are if they are few.
+func suggest(bad string, words []string) string {
+	s := "did you mean " + router.Nearest(strings.ToLower(bad), words) + "?"
+	if len(words) <= 12 {
+		s += " there are " + strings.Join(words, ", ")
+	}
+	return s
+}

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/presage-router/presage/features/scrape"
 )
 
 // minToken is the least length of an admin token: what cannot be guessed over a network.
@@ -27,6 +29,14 @@ func (d *decoder) check(c *Config) {
 	}{{"slo.ttft", c.SLO.TTFT}, {"slo.itl", c.SLO.ITL}} {
 		if f.value > 0 && f.value < time.Millisecond {
 			d.fault(d.line(f.key), f.key, f.value.String()+" is less than any engine can keep", "write 1ms or more, or 0s for none")
+		}
+	}
+	// Idle endpoints are read least often.
+	rarest := max(c.Fleet.Scrape.Interval, scrape.DefaultSlowest)
+	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
+		if age := c.Profiles[name].MaxAge; age > 0 && age <= rarest {
+			key := "profiles." + name + ".max_age"
+			d.fault(d.line(key), key, fmt.Sprintf("%s is no longer than the time between two readings, %s: every page would be too old", span(age), span(rarest)), "write more than "+span(rarest))
 		}
 	}
 	all := slices.Concat(d.policies, slices.Sorted(maps.Keys(c.Profiles)))

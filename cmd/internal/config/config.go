@@ -95,7 +95,10 @@ type SLO struct{ TTFT, ITL time.Duration }
 type Drain struct{ Timeout time.Duration }
 
 // Admin guards the admin listener.
-type Admin struct{ Token string }
+type Admin struct {
+	Token string
+	Hosts []string // names it may be called by, beside localhost and addresses
+}
 
 // Log sets the least level that is logged.
 type Log struct{ Level slog.Level }

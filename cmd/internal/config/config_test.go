@@ -119,7 +119,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		},
 		SLO:   SLO{ITL: 80 * time.Millisecond},
 		Drain: Drain{},
-		Admin: Admin{Token: "0123456789abcdef"},
+		Admin: Admin{Token: "0123456789abcdef", Hosts: []string{"presage", "presage.default.svc"}},
 		Log:   Log{Level: -4},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

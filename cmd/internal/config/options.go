@@ -28,6 +28,7 @@ func (c *Config) options() []option {
 		addressOption("listen.health", "gRPC health service alone, in plaintext, for probes.", &c.Listen.Health, true),
 		addressOption("listen.admin", "Metrics, endpoints and explanations over HTTP. An address other than loopback needs `admin.token`.", &c.Listen.Admin, true),
 		textOption("admin.token", "Bearer token that every page of the admin address asks for; at least 16 characters.", "a token", &c.Admin.Token),
+		hostsOption(&c.Admin.Hosts),
 
 		choiceOption("tls.mode", "TLS of `listen.extproc`. `self-signed` makes a fresh certificate at start, as most gateways expect from an endpoint picker; `files` reads `tls.cert` and `tls.key`.", &c.TLS.Mode, TLSOff, TLSSelfSigned, TLSFiles),
 		textOption("tls.cert", "Certificate chain, PEM. With mode `files`.", "a file", &c.TLS.Cert),
@@ -64,13 +65,13 @@ func (c *Config) fleetOptions() []option {
 		textOption("fleet.endpoints.dns.model", "Model that the endpoints found by DNS serve; without it they are taken to serve any.", "a model name", &dns.Model),
 		textOption("fleet.endpoints.dns.engine", "Engine of the endpoints found by DNS; without it the metrics page tells.", "an engine name", &dns.Engine),
 		scrapeOption(&c.Fleet.Scrape.Interval),
-		durationOption("fleet.scrape.timeout", "Longest wait for a metrics page.", &c.Fleet.Scrape.Timeout, time.Millisecond, time.Minute),
+		durationOption("fleet.scrape.timeout", "Longest wait for a metrics page.", &c.Fleet.Scrape.Timeout, time.Millisecond, 10*time.Second),
 	}
 }
 
 // scrapeOption clamps intervals that are legal but pointless.
 func scrapeOption(dst *time.Duration) option {
-	const most = time.Minute
+	const most = 2 * time.Second // beyond, what is known of an engine would be older than policies believe
 	o := durationOption("fleet.scrape.interval", "Time between two readings of an endpoint's metrics page; less than "+span(leastScrape)+" is read as "+span(leastScrape)+", with a warning.", dst, time.Nanosecond, most)
 	o.kind = "duration, " + span(leastScrape) + " to " + span(most)
 	set := o.set

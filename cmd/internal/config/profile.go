@@ -51,7 +51,7 @@ func (d *decoder) profile(key string, n *node) router.ProfileSpec {
 		case "epsilon":
 			p.Epsilon = d.number(at, e.value, 1)
 		case "max_age":
-			durationOption(at, "", &p.MaxAge, leastScrape, time.Hour).set(d, at, e.value)
+			durationOption(at, "", &p.MaxAge, time.Second, time.Hour).set(d, at, e.value)
 		case "probe":
 			d.probe(at, e.value, &p.Probe)
 		default:

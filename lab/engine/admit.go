@@ -14,7 +14,6 @@ func (e *Engine) admit(b *batch, budget int) {
 			continue
 		case r.delivered: // has its blocks
 		case !e.allocate(r):
-			e.blocked = true
 			return
 		}
 		if r.remote {
@@ -26,7 +25,8 @@ func (e *Engine) admit(b *batch, budget int) {
 		budget -= int(c.tokens)
 		e.remove(&e.waiting, i)
 		e.insert(&e.running, i, 0)
-		r.stage, r.delivered = prefilling, false
+		e.rank++
+		r.stage, r.delivered, r.rank = prefilling, false, e.rank
 		e.lora.enter(r.adapter)
 		e.prefills = append(e.prefills, i)
 		e.chunks = append(e.chunks, c)
@@ -44,6 +44,8 @@ func (e *Engine) allocate(r *state) bool {
 		need += int(e.cfg.Watermark * float64(e.cfg.Blocks))
 	}
 	if need > e.cache.free() {
+		// Only while somebody generates the very tokens it needs could it fit before a block is freed.
+		e.blocked = e.cache.nodes[f.tip].owner == 0
 		return false
 	}
 	r.hold = e.cache.acquire(f)

@@ -51,6 +51,7 @@ func (e *Engine) complete() {
 	if e.cfg.Progress > 0 {
 		e.beat(at)
 	}
+	done := e.done[:0]
 	for len(e.dues) > 0 && e.dues[0].clock <= e.clock {
 		i := e.dues[0].req
 		if e.reqs[i].stage == leaving {
@@ -58,13 +59,19 @@ func (e *Engine) complete() {
 			continue
 		}
 		e.unbatch(i)
-		e.finish(i, at)
+		done = append(done, i)
 	}
 	for _, c := range e.chunks {
-		if e.reqs[c.req].stage == prefilling {
-			e.computed(c, at)
+		if e.reqs[c.req].stage == prefilling && e.computed(c, at) {
+			e.unbatch(c.req)
+			done = append(done, c.req)
 		}
 	}
+	e.sort(done)
+	for _, i := range done {
+		e.finish(i, at)
+	}
+	e.done = done
 	for _, i := range e.leavers {
 		if e.reqs[i].stage == leaving {
 			e.leave(i)
@@ -73,13 +80,22 @@ func (e *Engine) complete() {
 	e.leavers = e.leavers[:0]
 }
 
-// computed ends a prefill chunk. The last one yields a token.
-func (e *Engine) computed(c chunk, at int64) {
+// sort puts requests into the order of the batch. Both kinds that finish come in order already.
+func (e *Engine) sort(s []int32) {
+	for k := 1; k < len(s); k++ {
+		for m := k; m > 0 && e.reqs[s[m]].rank < e.reqs[s[m-1]].rank; m-- {
+			s[m], s[m-1] = s[m-1], s[m]
+		}
+	}
+}
+
+// computed ends a prefill chunk. The last one yields a token. It reports whether that was all.
+func (e *Engine) computed(c chunk, at int64) bool {
 	r := &e.reqs[c.req]
 	r.computed += c.tokens
 	e.stats.ComputedTokens += uint64(c.tokens)
 	if int(r.computed) < r.target() {
-		return
+		return false
 	}
 	e.stats.GenerationTokens++
 	if r.tokens == 0 {
@@ -90,9 +106,7 @@ func (e *Engine) computed(c chunk, at int64) {
 	}
 	r.tokens++
 	if r.tokens == r.output {
-		e.unbatch(c.req)
-		e.finish(c.req, at)
-		return
+		return true
 	}
 	e.prefills = without(e.prefills, c.req)
 	r.stage = decoding
@@ -104,6 +118,7 @@ func (e *Engine) computed(c chunk, at int64) {
 	if e.parted(c.req) {
 		e.fork(c.req)
 	}
+	return false
 }
 
 // finish ends a request that has left the batch.

@@ -123,8 +123,8 @@ func (c *Coefs) check() error {
 		switch {
 		case !within(k, 1, 1e7) || (i > 0 && k <= c.Knots[i-1]):
 			return fmt.Errorf("knot %d is %v tokens: not rising from 1", i, k)
-		case !within(c.G[i], 1, 1e9):
-			return fmt.Errorf("G of %v tokens is %v us: not within 1 and 1e9", k, c.G[i])
+		case !within(c.G[i], 1, 1e8):
+			return fmt.Errorf("knot %v takes %v us: not within 1 and 1e8", k, c.G[i])
 		}
 	}
 	named := []struct {

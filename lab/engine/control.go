@@ -65,12 +65,12 @@ func (e *Engine) Deliver(now time.Duration, h Handle) bool {
 	e.awaiting--
 	r.stage, r.remote, r.delivered = queued, false, true
 	r.computed = r.prompt - 1
-	e.publish(r, int(r.prompt)/e.cfg.BlockSize)
-	at := e.waiting.head
-	for at != 0 && e.reqs[at].delivered {
-		at = e.reqs[at].next
+	from := int(r.depth)
+	e.hash(r, int(r.prompt)/e.cfg.BlockSize)
+	if e.cfg.KVEvents {
+		e.owed = appendStored(e.owed, e.now, r, from, int(r.depth))
 	}
-	e.insert(&e.waiting, i, at)
+	e.requeue(i)
 	e.poke, e.blocked = true, false
 	return true
 }
@@ -127,7 +127,7 @@ func (e *Engine) configure(cfg Config) error {
 // slice is reused by the next call of Advance.
 func (e *Engine) Kill(now time.Duration) []Event {
 	e.now = max(e.now, int64(now))
-	e.events, e.kv = e.events[:0], e.kv[:0]
+	e.begin()
 	if e.dead {
 		return nil
 	}
@@ -136,6 +136,7 @@ func (e *Engine) Kill(now time.Duration) []Event {
 		switch r.stage {
 		case gone, dropped, leaving, holding:
 			continue
+		case arriving, queued, awaiting, prefilling:
 		case decoding:
 			r.tokens = e.visible(r)
 			if !r.starved {

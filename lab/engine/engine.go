@@ -24,6 +24,8 @@ type Engine struct {
 	leavers  []int32 // cancelled in the batch
 	forked   []int32 // decoding, last run shared with others: their blocks are hashed one by one
 	starved  []int32 // decoding, without a token in this step
+	spare    []int32 // memory of forked
+	done     []int32 // memory of complete
 
 	// All decoding requests take the same steps: clock counts them, and what a request does every
 	// so many steps, or once, is found by the clock at which it is due.
@@ -52,11 +54,13 @@ type Engine struct {
 	blocked bool  // the head of the queue waits for KV blocks
 	dead    bool
 	seq     uint64
+	rank    uint64
 
 	events []Event
 	kv     []KVEvent
-	gauge  Stats // gauges of the last step end
-	stats  Stats // counters
+	owed   []KVEvent // happened between two calls of Advance
+	gauge  Stats     // gauges of the last step end
+	stats  Stats     // counters
 }
 
 // chunk is a prefill of the step under way.
@@ -155,7 +159,7 @@ func ceil(n, size int) int { return (n + size - 1) / size }
 // next one is begun. It returns what happened since the last call, in order of time; the slice is
 // reused by the next call. A time before the last one changes nothing.
 func (e *Engine) Advance(now time.Duration) []Event {
-	e.events, e.kv = e.events[:0], e.kv[:0]
+	e.begin()
 	e.now = max(e.now, int64(now))
 	for !e.dead {
 		if !e.busy {
@@ -234,16 +238,27 @@ func (e *Engine) tell(kind Kind, at int64, r *state, n int32) {
 	e.events = append(e.events, Event{At: time.Duration(at), ID: r.id, N: n, Kind: kind})
 }
 
-// stored tells the request's blocks [from, to) as cached.
+// begin begins a call that tells events.
+func (e *Engine) begin() {
+	e.events, e.kv, e.owed = e.events[:0], append(e.kv[:0], e.owed...), e.owed[:0]
+}
+
+// stored tells the request's blocks from an index on as cached at the beginning of the step.
 func (e *Engine) stored(r *state, from, to int) {
-	if !e.cfg.KVEvents || from >= to {
-		return
+	if e.cfg.KVEvents {
+		e.kv = appendStored(e.kv, e.began, r, from, to)
 	}
-	ev := KVEvent{At: time.Duration(e.began), Kind: Stored, ID: r.id, First: from, Hashes: r.blocks[from:to:to]}
+}
+
+func appendStored(dst []KVEvent, at int64, r *state, from, to int) []KVEvent {
+	if from >= to {
+		return dst
+	}
+	ev := KVEvent{At: time.Duration(at), Kind: Stored, ID: r.id, First: from, Hashes: r.blocks[from:to:to]}
 	if from > 0 {
 		ev.Parent = r.blocks[from-1]
 	}
-	e.kv = append(e.kv, ev)
+	return append(dst, ev)
 }
 
 func (e *Engine) removed(hs []uint64) {

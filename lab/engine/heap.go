@@ -3,15 +3,15 @@ package engine
 // due is an entry of the heap of decoding requests by the clock at which they finish.
 type due struct {
 	clock int64
-	seq   uint64 // ties: the one admitted first
+	rank  uint64 // ties: the one admitted first
 	req   int32
 }
 
-func (a due) before(b due) bool { return a.clock < b.clock || a.clock == b.clock && a.seq < b.seq }
+func (a due) before(b due) bool { return a.clock < b.clock || a.clock == b.clock && a.rank < b.rank }
 
 // plan puts a decoding request into the heap.
 func (e *Engine) plan(i int32, clock int64) {
-	e.dues = append(e.dues, due{clock, e.reqs[i].seq, i})
+	e.dues = append(e.dues, due{clock, e.reqs[i].rank, i})
 	e.up(len(e.dues) - 1)
 }
 

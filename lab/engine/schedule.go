@@ -5,24 +5,10 @@ package engine
 func (e *Engine) schedule(cutoff int64) {
 	e.start, e.began = e.base, e.due()
 	e.arrivals(cutoff)
-	for _, i := range e.starved {
-		e.reqs[i].starved = false
-	}
-	e.chunks, e.starved = e.chunks[:0], e.starved[:0]
-	e.stepContext = 0
 	b := batch{}
-	budget, calm := e.cfg.MaxBatched, true
-	if e.running.n > 0 {
-		if !e.quick(&b, &budget) {
-			calm = e.careful(&b, &budget)
-		}
-		e.clock++
-		e.context += int64(e.decodes)
-		e.filled()
-	}
-	e.stepDecodes = b.decodes
-	if calm {
-		e.admit(&b, budget)
+	// Where preemption leaves nothing to do, the scheduler is asked again at once.
+	for calm := false; b.seqs == 0 && !calm; {
+		calm = e.fill(&b)
 	}
 	e.busy = b.seqs > 0
 	e.pure = !b.prefill && e.stepDecodes == e.decodes
@@ -38,6 +24,29 @@ func (e *Engine) schedule(cutoff int64) {
 	}
 	e.stepFixed = e.pace.fixed(&b)
 	e.end += e.noisy(e.stepFixed + e.pace.decodeKV*e.stepContext)
+}
+
+// fill puts together a batch, running requests first. It reports whether nobody was preempted; if
+// somebody was, nobody is admitted.
+func (e *Engine) fill(b *batch) bool {
+	for _, i := range e.starved {
+		e.reqs[i].starved = false
+	}
+	e.chunks, e.starved, e.stepContext = e.chunks[:0], e.starved[:0], 0
+	budget, calm := e.cfg.MaxBatched, true
+	if e.running.n > 0 {
+		if !e.quick(b, &budget) {
+			calm = e.careful(b, &budget)
+		}
+		e.clock++
+		e.context += int64(e.decodes)
+		e.filled()
+	}
+	e.stepDecodes = b.decodes
+	if calm {
+		e.admit(b, budget)
+	}
+	return calm
 }
 
 // arrivals moves requests from the frontend to the queue.
@@ -73,13 +82,18 @@ func (e *Engine) enqueue(i int32) {
 	e.insert(&e.waiting, i, at)
 }
 
-// requeue puts a request back: to the head, or by priority and arrival.
+// requeue puts a request back: to the head, or by priority and arrival, but behind those that hold
+// blocks already.
 func (e *Engine) requeue(i int32) {
 	if e.cfg.PriorityScheduling {
 		e.enqueue(i)
 		return
 	}
-	e.insert(&e.waiting, i, e.waiting.head)
+	at := e.waiting.head
+	for at != 0 && e.reqs[at].delivered {
+		at = e.reqs[at].next
+	}
+	e.insert(&e.waiting, i, at)
 }
 
 func (r *state) precedes(o *state) bool {
@@ -110,24 +124,20 @@ func (e *Engine) lacks(r *state, q int) int {
 	return max(0, ceil(int(r.computed)+q, e.cfg.BlockSize)-int(r.depth+r.plain))
 }
 
-// quick schedules all running requests at once, if there is budget and memory for all of them: this
-// is the usual case, and costs nothing per decoding request.
+// quick schedules all running requests at once, if there is budget and memory for all of them and
+// at most the last one is not decoding yet: this is the usual case, and costs nothing per request.
 func (e *Engine) quick(b *batch, budget *int) bool {
-	left, need := *budget-e.decodes, int(e.fills.count[e.fills.phase(e.clock)])
-	if left < 0 {
+	left, fills := *budget-e.decodes, int(e.fills.count[e.fills.phase(e.clock)])
+	if left < 0 || len(e.prefills) > 1 {
 		return false
 	}
+	need := fills
 	for _, i := range e.prefills {
-		r := &e.reqs[i]
-		q := e.share(r.target() - int(r.computed))
-		if q > left {
-			if i != e.running.tail {
-				e.chunks = e.chunks[:0]
-				return false // somebody behind would lose his token
-			}
-			q = left
+		if i != e.running.tail {
+			return false
 		}
-		if q > 0 {
+		r := &e.reqs[i]
+		if q := min(e.share(r.target()-int(r.computed)), left); q > 0 {
 			left -= q
 			need += e.lacks(r, q)
 			e.chunks = append(e.chunks, chunk{i, int32(q)})
@@ -137,12 +147,12 @@ func (e *Engine) quick(b *batch, budget *int) bool {
 		e.chunks = e.chunks[:0]
 		return false
 	}
-	e.cache.take(int(e.fills.count[e.fills.phase(e.clock)]))
+	b.decodes, b.seqs, b.tokens = e.decodes, e.decodes, e.decodes
+	e.stepContext, *budget = e.context, left
+	e.cache.take(fills)
 	for _, c := range e.chunks {
 		e.prefill(b, c)
 	}
-	b.decodes, b.seqs, b.tokens = e.decodes, b.seqs+e.decodes, b.tokens+e.decodes
-	e.stepContext, *budget = e.context, left
 	return true
 }
 
@@ -157,13 +167,18 @@ func (e *Engine) prefill(b *batch, c chunk) {
 	e.publish(r, (int(r.computed)+int(c.tokens))/e.cfg.BlockSize)
 }
 
-// publish puts the request's blocks up to a depth into the prefix cache.
+// publish puts the request's blocks up to a depth into the prefix cache and tells it.
 func (e *Engine) publish(r *state, depth int) {
 	from := int(r.depth)
-	if !e.cache.grow(&r.hold, r.blocks, min(depth, len(r.blocks))) {
-		r.blocks = r.blocks[:r.depth] // a chain that contradicts itself is not cached any further
-	}
+	e.hash(r, depth)
 	e.stored(r, from, int(r.depth))
+}
+
+// hash puts the request's blocks up to a depth into the prefix cache.
+func (e *Engine) hash(r *state, depth int) {
+	if !e.cache.grow(&r.hold, r.blocks, min(depth, len(r.blocks))) {
+		r.blocks = r.blocks[:r.depth] // a chain that contradicts another is not cached any further
+	}
 }
 
 // filled caches the blocks that decoding requests fill in this step. Those that grow a run of their
@@ -178,8 +193,10 @@ func (e *Engine) filled() {
 			}
 		}
 	}
-	kept := e.forked[:0]
-	for _, i := range e.forked {
+	// Publishing may fork others that were processed before.
+	forked := e.forked
+	e.forked, e.spare = e.spare[:0], forked
+	for _, i := range forked {
 		r := &e.reqs[i]
 		if e.covered(r)%size == 0 && !r.starved {
 			r.plain = int32(ceil(e.covered(r), size)) - r.depth
@@ -187,10 +204,9 @@ func (e *Engine) filled() {
 			r.forked = e.parted(i)
 		}
 		if r.forked {
-			kept = append(kept, i)
+			e.forked = append(e.forked, i)
 		}
 	}
-	e.forked = kept
 }
 
 // parted reports whether a decoding request's next full block has to be looked up because others
@@ -218,8 +234,8 @@ func (e *Engine) settle(i int32) {
 		n++ // its block for this step is taken, the clock not yet moved
 	}
 	r.plain = int32(ceil(n, size)) - r.depth
-	if !r.forked && !e.cache.grow(&r.hold, r.blocks, min(full, len(r.blocks))) {
-		r.blocks = r.blocks[:r.depth]
+	if !r.forked {
+		e.hash(r, full)
 	}
 }
 

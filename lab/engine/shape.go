@@ -7,12 +7,13 @@ import (
 
 // Shape is what of a model decides its memory.
 type Shape struct {
-	Model   string
-	Params  float64 // parameters, all experts included
-	Layers  int
-	KVHeads int
-	HeadDim int
-	MoE     bool
+	Model     string
+	Params    float64 // parameters, all experts included
+	Embedding float64 // of these, in the embedding and the LM head: 2 bytes whatever the dtype
+	Layers    int
+	KVHeads   int
+	HeadDim   int
+	MoE       bool
 }
 
 // Memory is a GPU type's usable memory.
@@ -36,18 +37,18 @@ func memories() []Memory {
 // Shapes returns the models whose memory is known.
 func Shapes() []Shape {
 	return []Shape{
-		{Model: "llama-3.1-8b", Params: 8.03e9, Layers: 32, KVHeads: 8, HeadDim: 128},
-		{Model: "llama-3.3-70b", Params: 70.55e9, Layers: 80, KVHeads: 8, HeadDim: 128},
-		{Model: "llama-2-7b", Params: 6.74e9, Layers: 32, KVHeads: 32, HeadDim: 128},
-		{Model: "llama-2-70b", Params: 68.98e9, Layers: 80, KVHeads: 8, HeadDim: 128},
-		{Model: "qwen3-14b", Params: 14.77e9, Layers: 40, KVHeads: 8, HeadDim: 128},
-		{Model: "qwen3-32b", Params: 32.76e9, Layers: 64, KVHeads: 8, HeadDim: 128},
-		{Model: "qwen2.5-7b", Params: 7.62e9, Layers: 28, KVHeads: 4, HeadDim: 128},
-		{Model: "mistral-nemo-12b", Params: 12.25e9, Layers: 40, KVHeads: 8, HeadDim: 128},
-		{Model: "yi-34b", Params: 34.39e9, Layers: 60, KVHeads: 8, HeadDim: 128},
-		{Model: "qwen3-30b-a3b", Params: 30.53e9, Layers: 48, KVHeads: 4, HeadDim: 128, MoE: true},
-		{Model: "mixtral-8x7b", Params: 46.70e9, Layers: 32, KVHeads: 8, HeadDim: 128, MoE: true},
-		{Model: "gpt-oss-120b", Params: 116.83e9, Layers: 36, KVHeads: 8, HeadDim: 64, MoE: true},
+		{Model: "llama-3.1-8b", Params: 8.03e9, Embedding: 1.05e9, Layers: 32, KVHeads: 8, HeadDim: 128},
+		{Model: "llama-3.3-70b", Params: 70.55e9, Embedding: 2.10e9, Layers: 80, KVHeads: 8, HeadDim: 128},
+		{Model: "llama-2-7b", Params: 6.74e9, Embedding: 0.26e9, Layers: 32, KVHeads: 32, HeadDim: 128},
+		{Model: "llama-2-70b", Params: 68.98e9, Embedding: 0.52e9, Layers: 80, KVHeads: 8, HeadDim: 128},
+		{Model: "qwen3-14b", Params: 14.77e9, Embedding: 1.56e9, Layers: 40, KVHeads: 8, HeadDim: 128},
+		{Model: "qwen3-32b", Params: 32.76e9, Embedding: 1.56e9, Layers: 64, KVHeads: 8, HeadDim: 128},
+		{Model: "qwen2.5-7b", Params: 7.62e9, Embedding: 1.09e9, Layers: 28, KVHeads: 4, HeadDim: 128},
+		{Model: "mistral-nemo-12b", Params: 12.25e9, Embedding: 1.34e9, Layers: 40, KVHeads: 8, HeadDim: 128},
+		{Model: "yi-34b", Params: 34.39e9, Embedding: 0.92e9, Layers: 60, KVHeads: 8, HeadDim: 128},
+		{Model: "qwen3-30b-a3b", Params: 30.53e9, Embedding: 0.62e9, Layers: 48, KVHeads: 4, HeadDim: 128, MoE: true},
+		{Model: "mixtral-8x7b", Params: 46.70e9, Embedding: 0.26e9, Layers: 32, KVHeads: 8, HeadDim: 128, MoE: true},
+		{Model: "gpt-oss-120b", Params: 116.83e9, Embedding: 1.16e9, Layers: 36, KVHeads: 8, HeadDim: 64, MoE: true},
 	}
 }
 
@@ -87,7 +88,7 @@ func KVBlocks(gpu string, s *Shape, tp int, dtype string, blockSize int) (int, e
 		default:
 			return 0, fmt.Errorf("dtype %q: unknown; use bfloat16 or fp8", dtype)
 		}
-		free := (utilization*m.GiB-overheadGiB)*gib - width*s.Params/float64(tp)
+		free := (utilization*m.GiB-overheadGiB)*gib - (width*(s.Params-s.Embedding)+2*s.Embedding)/float64(tp)
 		perToken := float64(2 * s.Layers * ((s.KVHeads + tp - 1) / tp) * s.HeadDim * 2)
 		blocks := int(free / perToken / float64(blockSize))
 		if blocks < 2 {

@@ -22,12 +22,13 @@ type state struct {
 	blocks []uint64
 	hold
 	prompt, output int32
-	tokens         int32 // generated and visible; of a decoding request see visible
-	computed       int32 // tokens computed, of a prefilling request
-	offset         int64 // of a decoding request: tokens covered by blocks = Engine.clock + offset
-	arrival        int64 // ns, at the scheduler
-	seq            uint64
-	heap           int32 // position in the heap of finishing requests, from 1
+	tokens         int32  // generated and visible; of a decoding request see visible
+	computed       int32  // tokens computed, of a prefilling request
+	offset         int64  // of a decoding request: tokens covered by blocks = Engine.clock + offset
+	arrival        int64  // ns, at the scheduler
+	seq            uint64 // order of submission
+	rank           uint64 // order of admission
+	heap           int32  // position in the heap of finishing requests, from 1
 	gen            uint32
 	adapter        int32
 	priority       int32

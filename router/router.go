@@ -105,6 +105,13 @@ func (r *Router) Policy() Policy { return *r.policy.Load() }
 // SetPolicy swaps the policy; the next decision uses it.
 func (r *Router) SetPolicy(p Policy) { r.policy.Store(&p) }
 
+// SetStrict changes [Options.Strict]; the next decision sees it.
+func (r *Router) SetStrict(strict bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.opts.Strict = strict
+}
+
 // LastPanic returns what the last panic of a policy said, after the policy's name; empty: none did.
 func (r *Router) LastPanic() string {
 	if p := r.lastPanic.Load(); p != nil {

@@ -270,6 +270,19 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
+func TestSetStrict(t *testing.T) {
+	r := New(Options{Fleet: pool(t, 2, func(_ int, e *fleet.Endpoint) { e.Model = "demo" }), Policy: fewest})
+	for _, strict := range []bool{true, false} {
+		r.SetStrict(strict)
+		req := prompt(64)
+		req.Model = "nobody"
+		var fl Flight
+		if err := r.Route(&Ask{Now: t0, Req: req}, &fl); (err != nil) != strict || strict && !errors.Is(err, ErrUnknownModel) {
+			t.Errorf("strict %t: %v", strict, err)
+		}
+	}
+}
+
 func TestEmptyFleet(t *testing.T) {
 	r := New(Options{Fleet: &fleet.Fleet{}, Policy: fewest})
 	var fl Flight

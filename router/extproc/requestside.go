@@ -1,0 +1,273 @@
+package extproc
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/mem"
+
+	"github.com/presage-router/presage/router/extproc/wire"
+)
+
+// requestSide is the direction from the client to the endpoint.
+type requestSide struct {
+	phase     phase
+	mode      wire.Mode
+	alone     bool  // there are headers only
+	ended     bool  // the body's last message has come
+	trailers  bool  // trailers have come
+	unread    bool  // the decision needs nothing of the body
+	deciding  bool  // settle is to come
+	decided   bool  // settle has come
+	abandoned bool  // the gateway answered by itself before there was a decision
+	declared  int64 // content-length; -1: none
+	due       time.Time
+
+	body   body
+	set    []wire.Header
+	remove []string // names of the client's control headers
+}
+
+// requestHeaders reads the headers and decides at once where the body cannot matter.
+func (x *exchange) requestHeaders(f *frame) next {
+	r := &x.request
+	if r.phase != idle {
+		return receive
+	}
+	r.phase, r.alone, r.ended, r.declared = headersOwed, f.End, f.End, -1
+	for name, value := range f.Headers {
+		x.head.Set(string(name), value)
+		switch {
+		case internal(name):
+			r.remove = append(r.remove, string(name))
+		case bytes.EqualFold(name, contentLength):
+			if n, err := strconv.ParseInt(string(value), 10, 64); err == nil && n >= 0 {
+				r.declared = n
+			}
+		}
+	}
+	body, err := x.parser.Head(&x.req, &x.head, f.End)
+	x.api = x.req.API
+	if err != nil {
+		return x.refuse(refuse(err))
+	}
+	r.unread = !body
+	switch {
+	case f.End || r.unread:
+		return x.ask()
+	case duplex(r.mode):
+	case whole(r.mode): // the body does not come before the headers are answered
+		x.out = append(x.out, one(wire.AppendReply(nil, wire.RequestHeaders, &wire.Common{Remove: r.remove}, "")))
+		r.phase = bodyOwed
+	default: // the body is not shown, or only once its endpoint is known
+		r.unread = true
+		return x.ask()
+	}
+	return receive
+}
+
+var contentLength = []byte("content-length")
+
+// ask asks for the decision.
+func (x *exchange) ask() next {
+	x.request.deciding = true
+	x.request.due = x.last.Add(x.wait)
+	return decide
+}
+
+// requestBody collects the body while the decision waits for it, or passes it on.
+func (x *exchange) requestBody(f *frame) next {
+	r := &x.request
+	if r.ended || r.abandoned { // some gateways repeat the last message
+		return receive
+	}
+	r.ended = f.End
+	waiting := !r.decided && r.phase != idle
+	switch {
+	case waiting && duplex(r.mode):
+		if no, ok := r.body.add(f, r.declared, x.memory); !ok {
+			return x.refuse(no)
+		}
+		if f.End {
+			return x.ask()
+		}
+	case waiting && whole(r.mode):
+		r.ended = true
+		if no, ok := r.body.add(f, r.declared, x.memory); !ok {
+			return x.refuse(no)
+		}
+		return x.ask()
+	case duplex(r.mode):
+		x.out = pieces(x.out, wire.RequestBody, f.End, f.slice(0, len(f.Body)))
+	default:
+		x.out = append(x.out, one(replyRequestBody))
+	}
+	if f.End {
+		r.phase = done
+	}
+	return receive
+}
+
+// requestTrailers ends the body without its own end.
+func (x *exchange) requestTrailers() next {
+	r := &x.request
+	if r.trailers || r.abandoned {
+		return receive
+	}
+	r.trailers, r.ended = true, true
+	if !r.decided && r.phase != idle {
+		return x.ask()
+	}
+	x.out = append(x.out, one(replyRequestTrailers))
+	r.phase = done
+	return receive
+}
+
+// settle takes the decision: err refuses the request, else the flight is routed. It returns stop
+// where nothing remains to be done; a decision that came too late is undone by end.
+func (x *exchange) settle(now time.Time, err error) next {
+	r := &x.request
+	r.deciding = false
+	switch {
+	case x.refused:
+		r.body.free(x.memory)
+		return stop
+	case errors.Is(err, errLeft): // the end of the stream is next
+		return receive
+	}
+	r.decided, x.model = true, x.req.Model
+	if err != nil {
+		return x.refuse(refuse(err))
+	}
+	x.routed = now
+	x.stats.Began(x.model)
+	if whole(r.mode) && r.phase == bodyOwed {
+		x.sendWhole()
+	} else {
+		x.sendHeaders()
+	}
+	if r.phase == done && x.response.phase == done {
+		return stop
+	}
+	return receive
+}
+
+// sendHeaders answers the headers with the decision, then whatever of body and trailers waits.
+func (x *exchange) sendHeaders() {
+	r := &x.request
+	parts, changed := x.splice()
+	length := 0
+	for _, p := range parts {
+		length += p.Len()
+	}
+	destination := x.destination()
+	c := x.common(destination)
+	if changed && r.declared >= 0 {
+		c.Set = append(c.Set, wire.Header{Name: "content-length", Value: strconv.Itoa(length)})
+	}
+	x.out = append(x.out, one(wire.AppendReply(nil, wire.RequestHeaders, c, destination)))
+	r.phase = bodyOwed
+	if !r.ended {
+		return
+	}
+	if duplex(r.mode) && !r.alone {
+		x.out = pieces(x.out, wire.RequestBody, !r.trailers, parts...)
+	}
+	r.phase = done
+	if r.trailers {
+		x.out = append(x.out, one(replyRequestTrailers))
+	}
+}
+
+// sendWhole answers a buffered body with the decision; its headers were answered before.
+func (x *exchange) sendWhole() {
+	r := &x.request
+	parts, changed := x.splice()
+	destination := x.destination()
+	c := x.common(destination)
+	if changed {
+		c.Replace = true
+		for _, p := range parts {
+			c.Body = append(c.Body, p.ReadOnlyData()...)
+		}
+		c.Set = append(c.Set, wire.Header{Name: "content-length", Value: strconv.Itoa(len(c.Body))})
+	}
+	for _, p := range parts {
+		p.Free()
+	}
+	if r.trailers { // there was no body; only metadata can still tell the endpoint
+		x.out = append(x.out, one(wire.AppendReply(nil, wire.RequestTrailers, nil, destination)))
+	} else {
+		x.out = append(x.out, one(wire.AppendReply(nil, wire.RequestBody, c, destination)))
+	}
+	r.phase = done
+}
+
+// splice returns the body as it is to be sent, with the name of its model replaced where a rewrite
+// applies, and gives the collected body away.
+func (x *exchange) splice() (parts []mem.Buffer, changed bool) {
+	r := &x.request
+	data := r.body.data
+	before, model, after := x.req.Splice(data)
+	buf := r.body.release(x.memory)
+	if model == nil {
+		return []mem.Buffer{buf}, false
+	}
+	defer buf.Free()
+	return []mem.Buffer{
+		buf.Slice(0, len(before)),
+		mem.SliceBuffer(bytes.Clone(model)), // the request is reused before the transport is done
+		buf.Slice(len(data)-len(after), len(data)),
+	}, true
+}
+
+// common is what the decision changes in the request's headers.
+func (x *exchange) common(destination string) *wire.Common {
+	r := &x.request
+	r.set = append(r.set[:0], wire.Header{Name: wire.Destination, Value: destination})
+	return &wire.Common{Set: r.set, Remove: r.remove, ClearRoute: x.answer.ClearRouteCache}
+}
+
+// destination names the picked endpoint and, where the gateway can use them, the next best.
+func (x *exchange) destination() string {
+	var arr [64]byte
+	b := x.flight.Picked.Addr.AppendTo(arr[:0])
+	left := x.answer.Endpoints - 1
+	for i, e := range x.flight.Fallback {
+		if left <= 0 {
+			break
+		}
+		if e == x.flight.Picked || contains(x.flight.Fallback[:i], e) {
+			continue
+		}
+		b = e.Addr.AppendTo(append(b, ','))
+		left--
+	}
+	return string(b)
+}
+
+func contains[T comparable](list []T, v T) bool {
+	for _, x := range list {
+		if x == v {
+			return true
+		}
+	}
+	return false
+}
+
+// appendAddresses reads one item of a hint: addresses with or without port, separated by commas.
+// What is no address names no endpoint.
+func appendAddresses(dst []netip.AddrPort, item []byte) []netip.AddrPort {
+	for part := range bytes.SplitSeq(item, []byte(",")) {
+		s := string(bytes.TrimSpace(part))
+		if ap, err := netip.ParseAddrPort(s); err == nil {
+			dst = append(dst, netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()))
+		} else if a, err := netip.ParseAddr(s); err == nil {
+			dst = append(dst, netip.AddrPortFrom(a.Unmap(), 0))
+		}
+	}
+	return dst
+}

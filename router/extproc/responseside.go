@@ -1,0 +1,172 @@
+package extproc
+
+import (
+	"bytes"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/presage-router/presage/features/fleet"
+	"github.com/presage-router/presage/features/request"
+	"github.com/presage-router/presage/router"
+	"github.com/presage-router/presage/router/extproc/answer"
+	"github.com/presage-router/presage/router/extproc/wire"
+)
+
+// DecisionHeader names the response header that carries the id of the decision, where it is wanted.
+const DecisionHeader = "x-presage-decision"
+
+// responseSide is the direction from the endpoint to the client.
+type responseSide struct {
+	phase  phase
+	mode   wire.Mode
+	status int  // HTTP status; 0: unknown
+	alien  bool // the content is of a type that the API never answers with
+	failed bool // trailers told of an error
+}
+
+// responseHeaders notes what is answered, and by whom.
+func (x *exchange) responseHeaders(now time.Time, f *frame) {
+	p := &x.response
+	if p.phase != idle {
+		return
+	}
+	x.abandon()
+	var content, encoding []byte
+	var c wire.Common
+	for name, value := range f.Headers {
+		switch {
+		case string(name) == ":status":
+			p.status, _ = strconv.Atoi(string(value))
+		case bytes.EqualFold(name, contentType):
+			content = value
+		case bytes.EqualFold(name, contentEncoding):
+			encoding = value
+		case internal(name):
+			c.Remove = append(c.Remove, string(name))
+		}
+	}
+	if p.status >= 100 && p.status < 200 && p.status != http.StatusSwitchingProtocols {
+		x.out = append(x.out, one(replyResponseHeaders)) // the answer is still to come
+		return
+	}
+	if served, err := netip.ParseAddrPort(f.Served()); err == nil {
+		x.flight.Served(netip.AddrPortFrom(served.Addr().Unmap(), served.Port()))
+	}
+	x.flight.Status(p.status)
+	x.form(content, encoding)
+	if x.answer.DecisionHeader && !x.routed.IsZero() {
+		c.Set = append(c.Set, wire.Header{Name: DecisionHeader, Value: x.flight.ID.String()})
+	}
+	if len(c.Set)+len(c.Remove) == 0 {
+		x.out = append(x.out, one(replyResponseHeaders))
+	} else {
+		x.out = append(x.out, one(wire.AppendReply(nil, wire.ResponseHeaders, &c, "")))
+	}
+	p.phase = bodyOwed
+	if f.End {
+		x.complete(now)
+	}
+}
+
+var (
+	contentType     = []byte("content-type")
+	contentEncoding = []byte("content-encoding")
+)
+
+// abandon gives up a request that the gateway answers by itself before it knows an endpoint.
+func (x *exchange) abandon() {
+	r := &x.request
+	if r.phase == idle || r.decided {
+		return
+	}
+	r.abandoned, r.phase = true, done
+	r.body.free(x.memory)
+}
+
+// form decides how the answer is read: only what the APIs promise, only when it succeeded, and never
+// what is compressed.
+func (x *exchange) form(content, encoding []byte) {
+	p := &x.response
+	form := answer.Opaque
+	if x.api != request.Opaque && p.success() && p.mode != wire.None {
+		kind, _, _ := bytes.Cut(content, []byte(";"))
+		kind = bytes.ToLower(bytes.TrimSpace(kind))
+		switch {
+		case string(kind) == "text/event-stream":
+			form = answer.Events
+		case string(kind) == "application/json" || bytes.HasSuffix(kind, []byte("+json")):
+			form = answer.Document
+		case len(kind) > 0 && x.api != request.Audio: // transcripts may be plain text
+			p.alien = true
+		}
+		if len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity")) {
+			form = answer.Opaque
+		}
+	}
+	x.reader.Reset(form, &x.req)
+}
+
+// success reports whether the status promises an answer to an API request.
+func (p *responseSide) success() bool { return p.status >= 200 && p.status < 300 }
+
+// responseBody sends the chunk on and reads what it says.
+func (x *exchange) responseBody(now time.Time, f *frame) {
+	p := &x.response
+	if p.phase == done {
+		return
+	}
+	if duplex(p.mode) {
+		x.out = pieces(x.out, wire.ResponseBody, f.End, f.slice(0, len(f.Body)))
+	} else {
+		x.out = append(x.out, one(replyResponseBody))
+	}
+	x.flight.Tokens(now, x.reader.Write(f.Body))
+	if f.End {
+		x.complete(now)
+	}
+}
+
+// responseTrailers ends the answer.
+func (x *exchange) responseTrailers(now time.Time, f *frame) {
+	if x.response.phase == done {
+		return
+	}
+	x.out = append(x.out, one(replyResponseTrailers))
+	if v, ok := f.Header("grpc-status"); ok && string(v) != "0" {
+		x.response.failed = true
+	}
+	x.complete(now)
+}
+
+// complete ends the answer, and with it the request.
+func (x *exchange) complete(now time.Time) {
+	x.response.phase = done
+	x.flight.Tokens(now, x.reader.Close())
+	out := router.Outcome{Cause: x.cause(), Usage: x.reader.Usage()}
+	if out.Cause == fleet.Complete {
+		out.Blocks = x.req.Chain()
+	}
+	x.finish(now, &out)
+}
+
+// cause judges an answer that has ended.
+func (x *exchange) cause() fleet.Cause {
+	p := &x.response
+	switch {
+	case p.status >= 400 || p.failed || p.alien || x.reader.Failed():
+		return fleet.UpstreamError
+	case x.api != request.Opaque && !p.success():
+		return fleet.UpstreamError
+	case !x.reader.Ended():
+		return fleet.Truncated
+	}
+	return fleet.Complete
+}
+
+// unseen reports whether the gateway shows nothing of the answer after its headers: then the end of
+// the stream is all that tells of its end.
+func (x *exchange) unseen() bool {
+	return x.response.phase == bodyOwed && x.response.mode == wire.None
+}

@@ -1,8 +1,10 @@
 package request
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
+	"net/http"
 
 	"github.com/presage-router/presage/features/prefix"
 )
@@ -40,6 +42,14 @@ func NewParser(c Config) (*Parser, error) {
 	if c.BlockSize == 0 {
 		c.BlockSize = prefix.DefaultBlock
 	}
+	for from, to := range c.Rewrite {
+		if to == everyModel {
+			return nil, fmt.Errorf("rewrite %q: %q is not the name of a model", from, to)
+		}
+		if err := checkModel([]byte(to)); err != nil {
+			return nil, fmt.Errorf("rewrite %q: %w", from, err)
+		}
+	}
 	c.Rewrite, c.Priorities = maps.Clone(c.Rewrite), maps.Clone(c.Priorities)
 	return &Parser{c: c}, nil
 }
@@ -48,14 +58,66 @@ func NewParser(c Config) (*Parser, error) {
 // body must be read as well; end says that there is none. Where it returns false and no error, r
 // is complete: an opaque request, to be routed at once, its body untouched. An error is an [*Error].
 // Nothing of h is kept.
+//
+// Opaque is whatever is no POST, upgrades the connection, goes to a path of no known API, is no
+// JSON by its content type (or, for audio, no multipart form), or is compressed: what cannot be
+// scored can still be routed, and the engine has the say on it.
 func (p *Parser) Head(r *Request, h *Head, end bool) (body bool, err error) {
-	return false, nil
+	k := r.memory()
+	path, api := route(h.path)
+	r.Path = path
+	p.identify(r, h)
+	if string(h.method) != http.MethodPost || h.upgrade != nil || api == Opaque {
+		return false, nil
+	}
+	if api == Audio {
+		if !k.isForm(h.contentType) || end {
+			return false, nil
+		}
+	} else if !isJSON(h.contentType) {
+		return false, nil
+	}
+	encoded := len(h.encoding) > 0 && !bytes.EqualFold(h.encoding, []byte("identity"))
+	if encoded && !p.c.RefuseEncoded {
+		return false, nil
+	}
+	r.API = api
+	switch {
+	case encoded:
+		return false, &Error{
+			Status: http.StatusUnsupportedMediaType, Param: "content-encoding", Code: "unsupported_content_encoding",
+			Message: "compressed bodies are not read here; send it uncompressed",
+		}
+	case end:
+		return false, refuse("", "empty_body", "body: empty; send a JSON object")
+	}
+	return true, nil
 }
 
-// Body reads the complete body of a request whose head wanted it. The bytes are not changed, and
-// nothing of them is kept. An error is an [*Error]; r must not be routed then.
-func (p *Parser) Body(r *Request, body []byte) error {
-	return nil
+// identify reads who asks and what for.
+func (p *Parser) identify(r *Request, h *Head) {
+	var ok [2]bool
+	r.SLO.TTFT, ok[0] = slo(first(h.ttft, h.ttftAlias))
+	r.SLO.ITL, ok[1] = slo(first(h.tpot, h.tpotAlias))
+	for _, ok := range ok {
+		if !ok {
+			r.Ignored++
+		}
+	}
+	r.Choices = 1
+	r.Session, r.Tenant, r.ID = label(h.session), label(h.fairness), label(h.id)
+	r.Priority = p.c.Priorities[string(first(h.objective, h.objectiveAlias))]
+}
+
+// isJSON reports whether a content type is one of JSON; none at all counts as one.
+func isJSON(contentType []byte) bool {
+	media, _, _ := bytes.Cut(contentType, []byte(";"))
+	media = bytes.TrimSpace(media)
+	const json, suffix = "application/json", "+json"
+	if len(media) > len(suffix) && bytes.EqualFold(media[len(media)-len(suffix):], []byte(suffix)) {
+		return true
+	}
+	return len(media) == 0 || bytes.EqualFold(media, []byte(json))
 }
 
 // Parse is [Parser.Head], and [Parser.Body] where it is wanted. A nil body is none.

@@ -78,12 +78,12 @@ type Request struct {
 	work *work // memory of parsing and hashing, kept by Reset
 }
 
-// work is the memory behind a Request.
-type work struct{}
-
 // Reset makes the request empty, keeping its memory.
 func (r *Request) Reset() {
 	*r = Request{Blocks: r.Blocks[:0], work: r.work}
+	if r.work != nil {
+		r.work.reset()
+	}
 }
 
 // Target is the model name the engine is asked for: Model, or what it is rewritten to. Endpoints

@@ -12,7 +12,7 @@ import (
 // Cause is why a scrape brought no page.
 type Cause uint8
 
-// The causes, and their number.
+// The causes.
 const (
 	Refused   Cause = iota // nobody listens there
 	NoRoute                // the address cannot be reached
@@ -23,8 +23,10 @@ const (
 	TooLarge               // the page, or a line of it
 	CutShort               // the page has no end
 	NoSeries               // a page without a usable series of a known engine
-	NumCauses
 )
+
+// NumCauses is the number of causes.
+const NumCauses = int(NoSeries) + 1
 
 // String returns the cause's name in metrics.
 func (c Cause) String() string {

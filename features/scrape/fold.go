@@ -18,13 +18,13 @@ type Report struct {
 // that the page is unusable and dst undefined.
 func (s *Scanner) Load(dst, old *fleet.Load) (Report, error) {
 	var r Report
+	if s.dialect == nil || len(s.rows) == 0 && s.spoiled == 0 && !s.lora.seen {
+		return r, errNoSeries // JSON or HTML, perhaps
+	}
 	if len(s.carry) > 0 || s.open && !s.ended {
 		return r, errCut
 	}
 	*dst = fleet.Load{}
-	if s.dialect == nil || len(s.rows) == 0 && s.spoiled == 0 && !s.lora.seen {
-		return r, errNoSeries
-	}
 	if err := s.selectModel(); err != nil {
 		return r, err
 	}

@@ -28,23 +28,24 @@ func (a *adapters) reset() {
 }
 
 // offer takes a state if it is newer than what is held; false refuses a time that is none.
-func (a *adapters) offer(at float64, d *details) bool {
+func (a *adapters) offer(x *series) bool {
+	at := x.value
 	if math.IsNaN(at) || math.IsInf(at, 0) || at < 0 {
 		return false
 	}
 	if a.seen {
-		order := bytes.Compare(d.running, a.running)
+		order := bytes.Compare(x.running, a.running)
 		if order == 0 {
-			order = bytes.Compare(d.waiting, a.waiting)
+			order = bytes.Compare(x.waiting, a.waiting)
 		}
 		if at < a.at || at == a.at && order <= 0 {
 			return true
 		}
 	}
 	a.seen, a.at, a.max = true, at, 0
-	a.running = append(a.running[:0], d.running...)
-	a.waiting = append(a.waiting[:0], d.waiting...)
-	if n, err := strconv.ParseUint(string(d.maxLoRA), 10, 20); err == nil {
+	a.running = append(a.running[:0], x.running...)
+	a.waiting = append(a.waiting[:0], x.waiting...)
+	if n, err := strconv.ParseUint(string(x.maxLoRA), 10, 20); err == nil {
 		a.max = int32(n)
 	}
 	return true

@@ -47,12 +47,13 @@ func (m *messages) may(now time.Time) (ok, last bool) {
 	return m.lines <= maxMessages, m.lines == maxMessages
 }
 
-// failed reports a failed scrape. The caller holds t.mu.
+// failed reports a failed scrape, the second one in a row at the earliest: one alone is no news, and
+// at the start it takes a tick to know how many endpoints are ready. The caller holds t.mu.
 func (m *messages) failed(log *slog.Logger, t *target, now time.Time, trust Trust, c Cause, err error) {
 	if t.failed.IsZero() {
 		t.failed = now
 	}
-	if log == nil || !t.logged.IsZero() && now.Sub(t.logged) < quietFor {
+	if log == nil || t.load.Errors < 2 || !t.logged.IsZero() && now.Sub(t.logged) < quietFor {
 		return
 	}
 	m.mu.Lock()

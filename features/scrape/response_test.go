@@ -130,7 +130,7 @@ func FuzzResponse(f *testing.F) {
 				continue
 			}
 			b, berr := io.ReadAll(ref.Body)
-			if berr == nil && (ref.StatusCode != 200 || string(b) != body) {
+			if berr == nil && (ref.StatusCode != http.StatusOK || string(b) != body) {
 				t.Fatalf("net/http reads %d %q, we read %q", ref.StatusCode, b, body)
 			}
 			return

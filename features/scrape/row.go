@@ -30,60 +30,55 @@ const (
 	other
 )
 
-// details are label values that carry facts themselves; nil where the label is absent.
-type details struct {
+// series is one line of a wanted metric: where it belongs, and the labels that carry facts
+// themselves, nil where absent.
+type series struct {
+	model modelKey
+	rank  uint64 // of the labels that tell ranks and kinds of requests apart
+	part  bool   // only a part of what another series says as a whole
+	value float64
+
 	blockSize, blocks, maxLoRA, running, waiting []byte
 }
 
-// place is the row a series belongs to.
-type place struct {
-	model modelKey
-	rank  uint64
+// parse reads labels and value of a series; false if they break the text format.
+func (s *Scanner) parse(b []byte, x *series) bool {
+	b = bytes.TrimSuffix(b, []byte{'\r'})
+	s.labels.scratch = s.labels.scratch[:0]
+	for has := s.labels.open(b); has; {
+		name, value, err := s.labels.next()
+		if err != nil || name != nil && value == nil { // a second metric name
+			return false
+		}
+		if has = name != nil; has && len(value) > 0 { // an empty label is an absent one
+			s.label(name, value, x)
+		}
+	}
+	var err error
+	x.value, err = sampleValue(s.labels.rest)
+	return err == nil
 }
 
-// read consumes the label set at the start of b. It says where the series belongs, and whether it
-// is only a part beside the whole.
-func (s *Scanner) read(b *[]byte, info *details) (at place, skip bool, err error) {
-	s.labels.scratch = s.labels.scratch[:0]
-	if !s.labels.open(*b) {
-		*b = s.labels.rest
-		return at, false, nil
-	}
-	for {
-		name, value, err := s.labels.next()
-		if err != nil {
-			return at, false, err
-		}
-		if name == nil {
-			*b = s.labels.rest
-			return at, skip, nil
-		}
-		if value == nil {
-			return at, false, errLine // a metric name where another has been given
-		}
-		if len(value) == 0 && !bytes.HasSuffix(name, []byte("_lora_adapters")) {
-			continue // an empty label is an absent one
-		}
-		switch s.dialect.label(name) {
-		case noRole:
-		case modelOf:
-			at.model = s.modelKey(value)
-		case summed:
-			h := maphash.Bytes(s.seed, name)
-			at.rank += h ^ (maphash.Bytes(s.seed, value)*31 + h>>7) // a sum: labels come in any order
-		case priority:
-			skip = true
-		case blockSizeOf:
-			info.blockSize = value
-		case blocksOf:
-			info.blocks = value
-		case maxLoRA:
-			info.maxLoRA = value
-		case runningLoRA:
-			info.running = value
-		case waitingLoRA:
-			info.waiting = value
-		}
+func (s *Scanner) label(name, value []byte, x *series) {
+	switch s.dialect.label(name) {
+	case noRole:
+	case modelOf:
+		x.model = s.modelKey(value)
+	case summed:
+		h := maphash.Bytes(s.seed, name)
+		x.rank += h ^ (maphash.Bytes(s.seed, value)*31 + h>>7) // a sum: labels come in any order
+	case priority:
+		x.part = true
+	case blockSizeOf:
+		x.blockSize = value
+	case blocksOf:
+		x.blocks = value
+	case maxLoRA:
+		x.maxLoRA = value
+	case runningLoRA:
+		x.running = value
+	case waitingLoRA:
+		x.waiting = value
 	}
 }
 
@@ -97,17 +92,17 @@ func (s *Scanner) modelKey(name []byte) modelKey {
 	return modelKey{kind: other, hash: maphash.Bytes(s.seed, name)}
 }
 
-// row finds or adds the row of a place.
-func (s *Scanner) row(at place) (*row, error) {
+// row finds or adds the row of a model and rank.
+func (s *Scanner) row(model modelKey, rank uint64) (*row, error) {
 	for i := range s.rows {
-		if r := &s.rows[i]; r.rank == at.rank && r.model == at.model {
+		if r := &s.rows[i]; r.rank == rank && r.model == model {
 			return r, nil
 		}
 	}
 	if len(s.rows) == maxRows {
 		return nil, errManyRows
 	}
-	s.rows = append(s.rows, row{model: at.model, rank: at.rank})
+	s.rows = append(s.rows, row{model: model, rank: rank})
 	return &s.rows[len(s.rows)-1], nil
 }
 

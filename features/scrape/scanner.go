@@ -159,45 +159,33 @@ func (s *Scanner) choose(name []byte) metric {
 	return unwanted
 }
 
-// sample reads labels and value of a wanted metric. A line that cannot be read spoils its metric for
-// the whole page: nobody can say which engine it spoke of.
+// sample takes in the series of a wanted metric, b being what follows its name. A line that cannot
+// be read spoils its metric for the whole page: nobody can say which engine it spoke of.
 func (s *Scanner) sample(m metric, b []byte) error {
-	if n := len(b); n > 0 && b[n-1] == '\r' {
-		b = b[:n-1]
-	}
-	var info details
-	at, skip, err := s.read(&b, &info)
-	if err == nil && skip {
-		return nil
-	}
-	var v float64
-	if err == nil {
-		v, err = sampleValue(b)
-	}
-	if err != nil {
+	var x series
+	if !s.parse(b, &x) {
 		s.spoiled |= 1 << m
 		s.refused++
 		return nil
 	}
-	switch m {
-	case loraInfo:
-		if !s.lora.offer(v, &info) {
+	if x.part {
+		return nil
+	}
+	if m == loraInfo {
+		if !s.lora.offer(&x) {
 			s.refused++
 		}
 		return nil
-	case cacheInfo:
-		r, err := s.row(at)
-		if err != nil {
-			return err
-		}
-		s.text(r, blockSize, info.blockSize)
-		s.text(r, blocks, info.blocks)
-		return nil
 	}
-	r, err := s.row(at)
+	r, err := s.row(x.model, x.rank)
 	if err != nil {
 		return err
 	}
-	s.set(r, m, v)
+	if m == cacheInfo {
+		s.text(r, blockSize, x.blockSize)
+		s.text(r, blocks, x.blocks)
+	} else {
+		s.set(r, m, x.value)
+	}
 	return nil
 }

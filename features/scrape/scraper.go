@@ -29,9 +29,9 @@ const (
 // grace are left to goroutines of their own, so that one slow endpoint holds up nobody. An endpoint
 // with work is due every Interval. One without (no request of ours open, two equal pages without
 // running and waiting requests) is due every Slowest: only foreign traffic could change its gauges,
-// and a request of ours makes it due at the next tick. One that fails is due after 1, 2, 4, ...
-// intervals, at most Slowest: so long does it take at most until a recovery is seen, or a timeout
-// longer where the server hangs.
+// and a request of ours makes it due at the next tick. One that fails is due after at most 1, 2, 4,
+// ... intervals, and Slowest: so long it takes until a recovery is seen, or a timeout longer where
+// the server hangs.
 type Scraper struct {
 	Fleet    *fleet.Fleet
 	Interval time.Duration // between scrapes of an endpoint with work; 0: DefaultInterval

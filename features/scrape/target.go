@@ -106,12 +106,18 @@ func (t *target) receive(buf []byte) error {
 
 // Write takes a piece of the body.
 func (t *target) Write(p []byte) (int, error) {
-	if t.answer.gzip {
-		t.zipped = append(t.zipped, p...) // bounded by the limit of the answer
-		return len(p), nil
+	if !t.answer.gzip {
+		return t.page.Write(p)
 	}
-	return t.page.Write(p)
+	if len(t.zipped)+len(p) > maxZipped {
+		return 0, errTooLarge
+	}
+	t.zipped = append(t.zipped, p...)
+	return len(p), nil
 }
+
+// maxZipped bounds a compressed page, which must be held whole, unlike a plain one.
+const maxZipped = 256 << 10
 
 // whole runs a scrape from dialling to the end of the answer. A kept connection that the server has
 // closed meanwhile is replaced once.
@@ -147,7 +153,7 @@ func (t *target) exchange(ctx context.Context, deadline time.Time, do func() err
 	if err := c.SetDeadline(deadline); err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	return do()
 }
@@ -155,7 +161,7 @@ func (t *target) exchange(ctx context.Context, deadline time.Time, do func() err
 // hangUp closes the connection, if there is one.
 func (t *target) hangUp() {
 	if t.conn != nil {
-		t.conn.Close()
+		_ = t.conn.Close()
 		t.conn = nil
 	}
 }

@@ -56,7 +56,9 @@ func Nearest(name string, known []string) string {
 }
 
 // Close reports whether a name is so few edits away from a known one that it was probably meant.
-func Close(name, known string) bool { return len(name) <= 64 && edits(name, known) <= max(1, len(name)/3) }
+func Close(name, known string) bool {
+	return len(name) <= 64 && edits(name, known) <= max(1, len(name)/3)
+}
 
 // edits is the Levenshtein distance in bytes.
 func edits(a, b string) int {

@@ -49,8 +49,12 @@ func (s *Server) process(rpc grpc.ServerStream) (err error) {
 			n = st.settle(st.decide())
 		}
 		st.in.free()
-		if n == stop {
+		switch n {
+		case stop:
 			return nil
+		case fail:
+			return status.Error(codes.FailedPrecondition, "the gateway does not send request headers; set request_header_mode: SEND")
+		case receive, decide:
 		}
 	}
 }
@@ -166,7 +170,7 @@ func (st *stream) close(p any, err error) error {
 	cause := fleet.ClientGone
 	switch {
 	case p != nil:
-		cause, err = fleet.Internal, st.fail()
+		cause, err = fleet.Internal, st.breakDown()
 	case err == nil && st.x.refused, err != nil && st.s.cut.Load(): // decided too late; cut off
 		cause = fleet.Internal
 	case errors.Is(err, io.EOF):
@@ -185,8 +189,8 @@ func (st *stream) close(p any, err error) error {
 	return err
 }
 
-// fail answers a client whose exchange broke down, where that is still possible.
-func (st *stream) fail() error {
+// breakDown answers a client whose exchange broke down, where that is still possible.
+func (st *stream) breakDown() error {
 	x := &st.x
 	x.request.deciding = false
 	for _, m := range x.out { // whatever was under way is not to be trusted

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -53,9 +52,18 @@ func (p first) Route(q *router.Query, d *router.Decision) error {
 	return nil
 }
 
+// tester is a test, a fuzz target or a property.
+type tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(func())
+}
+
 // lab is a service with a fleet of three, and everything it says to others.
 type lab struct {
-	t      testing.TB
+	t      tester
 	fleet  *fleet.Fleet
 	server *Server
 	pool   *poison
@@ -73,7 +81,7 @@ type labOptions struct {
 	strict bool
 }
 
-func newLab(t testing.TB, o labOptions) *lab {
+func newLab(t tester, o labOptions) *lab {
 	t.Helper()
 	l := &lab{t: t, fleet: new(fleet.Fleet), stats: map[string]int{}, pool: new(poison)}
 	if o.fleet == nil {
@@ -285,7 +293,7 @@ func (l *lab) play(ctx context.Context, end error, msgs ...message) transcript {
 	return w.transcript(l.t, err)
 }
 
-func (w *wireStream) transcript(t testing.TB, err error) transcript {
+func (w *wireStream) transcript(t tester, err error) transcript {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -436,10 +444,13 @@ func headerMap(kv ...string) *core.HeaderMap {
 }
 
 // open is the first message of a stream.
-func open(m modes, end bool, kv ...string) message {
-	r := reqHeaders(end, kv...)
-	r.msg.ProtocolConfig = &pb.ProtocolConfiguration{RequestBodyMode: m.request, ResponseBodyMode: m.response}
-	return r
+func open(m modes, end bool, kv ...string) message { return reqHeaders(end, kv...).configured(m) }
+
+// configured makes a message the first of its stream.
+func (m message) configured(by modes) message {
+	out := proto.Clone(m.msg).(*pb.ProcessingRequest)
+	out.ProtocolConfig = &pb.ProtocolConfiguration{RequestBodyMode: by.request, ResponseBodyMode: by.response}
+	return message{m.at, out}
 }
 
 func reqHeaders(end bool, kv ...string) message {
@@ -528,7 +539,7 @@ func join(parts ...[]message) (out []message) {
 
 func isReset(err error) bool { return errors.Is(err, errReset) }
 
-func equalBytes(t testing.TB, what string, got, want []byte) {
+func equalBytes(t tester, what string, got, want []byte) {
 	t.Helper()
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s: %d bytes, want %d, or other bytes", what, len(got), len(want))

@@ -26,6 +26,7 @@ const (
 	receive next = iota // the next message
 	decide              // the request is complete: route it, then settle
 	stop                // end the stream, status OK: nothing is owed any more
+	fail                // end the stream with an error: the gateway does not show us the headers
 )
 
 // duplex reports whether the gateway takes a stream's end for the end of the body it is owed.

@@ -84,8 +84,11 @@ func (x *exchange) requestBody(f *frame) next {
 	if r.ended || r.abandoned { // some gateways repeat the last message
 		return receive
 	}
+	if r.phase == idle {
+		return fail // whatever the client names as destination would be obeyed
+	}
 	r.ended = f.End
-	waiting := !r.decided && r.phase != idle
+	waiting := !r.decided
 	switch {
 	case waiting && duplex(r.mode):
 		if no, ok := r.body.add(f, r.declared, x.memory); !ok {
@@ -117,8 +120,11 @@ func (x *exchange) requestTrailers() next {
 	if r.trailers || r.abandoned {
 		return receive
 	}
+	if r.phase == idle {
+		return fail
+	}
 	r.trailers, r.ended = true, true
-	if !r.decided && r.phase != idle {
+	if !r.decided {
 		return x.ask()
 	}
 	x.out = append(x.out, one(replyRequestTrailers))

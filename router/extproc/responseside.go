@@ -21,6 +21,7 @@ const DecisionHeader = "x-presage-decision"
 type responseSide struct {
 	phase  phase
 	mode   wire.Mode
+	headed bool // the headers were shown
 	status int  // HTTP status; 0: unknown
 	alien  bool // the content is of a type that the API never answers with
 	failed bool // trailers told of an error
@@ -54,6 +55,7 @@ func (x *exchange) responseHeaders(now time.Time, f *frame) {
 	if served, err := netip.ParseAddrPort(f.Served()); err == nil {
 		x.flight.Served(netip.AddrPortFrom(served.Addr().Unmap(), served.Port()))
 	}
+	p.headed = true
 	x.flight.Status(p.status)
 	x.form(content, encoding)
 	if x.answer.DecisionHeader && !x.routed.IsZero() {
@@ -155,6 +157,8 @@ func (x *exchange) complete(now time.Time) {
 func (x *exchange) cause() fleet.Cause {
 	p := &x.response
 	switch {
+	case !p.headed: // nothing is known but that it ended
+		return fleet.Complete
 	case p.status >= 400 || p.failed || p.alien || x.reader.Failed():
 		return fleet.UpstreamError
 	case x.api != request.Opaque && !p.success():

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
+	"github.com/presage-router/presage/features/request"
 	"github.com/presage-router/presage/router"
 )
 
@@ -27,6 +28,7 @@ type Server struct {
 	linger    time.Duration
 	setting   setting
 	answer    atomic.Pointer[Answer]
+	parser    atomic.Pointer[request.Parser]
 
 	health  *health
 	rpc     *grpc.Server
@@ -53,12 +55,13 @@ func New(o Options) (*Server, error) {
 	}
 	m := &memory{pool: new(pool), maxBody: o.Limits.MaxBody}
 	m.budget.limit = o.Limits.TotalBytes
-	s.setting = setting{parser: o.Parser, memory: m, stats: s.stats, limits: o.Limits, wait: o.Limits.Decision}
+	s.setting = setting{memory: m, stats: s.stats, limits: o.Limits, wait: o.Limits.Decision}
 	if s.admission != nil {
 		s.setting.wait += o.Limits.Queue
 	}
 	s.streams.New = func() any { return new(stream) }
 	s.SetAnswer(o.Answer)
+	s.SetParser(o.Parser)
 	s.health = newHealth()
 	s.rpc = grpc.NewServer(serverOptions(&o, m.pool)...)
 	s.rpc.RegisterService(&service, s)
@@ -116,6 +119,9 @@ const streamWorkers = 64
 // SetAnswer changes how decisions are told, from the next stream on.
 func (s *Server) SetAnswer(a Answer) { s.answer.Store(&a) }
 
+// SetParser changes how requests are read, from the next stream on.
+func (s *Server) SetParser(p *request.Parser) { s.parser.Store(p) }
+
 // SetReady tells the health service whether requests may come. It is not ready before.
 func (s *Server) SetReady(ready bool) { s.health.ready(ready) }
 
@@ -138,7 +144,7 @@ func (s *Server) open(rpc grpc.ServerStream) *stream {
 	s.stats.StreamOpened()
 	st := s.streams.Get().(*stream)
 	set := s.setting
-	set.answer = *s.answer.Load()
+	set.answer, set.parser = *s.answer.Load(), s.parser.Load()
 	st.s, st.rpc, st.over, st.armed, st.sent = s, rpc, false, time.Time{}, nil
 	st.x.reset(set)
 	return st

@@ -2,6 +2,7 @@ package request
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -18,6 +19,9 @@ type Config struct {
 	Rewrite map[string]string
 
 	Priorities map[string]int // objective name to priority; objectives not listed have priority 0
+
+	// SLO is what requests for text carry where they name none themselves; zero fields: none.
+	SLO SLO
 
 	// Adapter reports whether a model name is a LoRA adapter. It must be safe for concurrent use.
 	// Nil: no name is one.
@@ -91,7 +95,18 @@ func (p *Parser) Head(r *Request, h *Head, end bool) (body bool, err error) {
 	case end:
 		return false, refuse("", "empty_body", "body: empty; send a JSON object")
 	}
+	p.levels(r)
 	return true, nil
+}
+
+// levels gives a request for text the configured SLOs where it names none.
+func (p *Parser) levels(r *Request) {
+	if r.API == Embeddings || r.API == Audio {
+		return
+	}
+	r.SLO.TTFT = cmp.Or(r.SLO.TTFT, p.c.SLO.TTFT)
+	r.SLO.ITL = cmp.Or(r.SLO.ITL, p.c.SLO.ITL)
+	r.SLO.E2E = cmp.Or(r.SLO.E2E, p.c.SLO.E2E)
 }
 
 // identify reads who asks and what for.

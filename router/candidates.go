@@ -32,20 +32,21 @@ func (r *Router) look(a *Ask) error {
 // request's adapter.
 func (r *Router) candidates(a *Ask) error {
 	var ready, serving, bases, adapters int
+	model := a.Req.Target()
 	for i := range r.snap.States {
 		s := &r.snap.States[i]
 		if r.out[i] = barred(s, a); r.out[i] != "" {
 			continue
 		}
 		ready++
-		ok, adapter := serves(s, a.Req.Model)
+		ok, adapter := serves(s, model)
 		switch {
 		case !ok:
 			r.out[i] = "model"
 			continue
 		case adapter:
 			adapters++
-		case s.Model == a.Req.Model:
+		case s.Model == model:
 			bases++
 		}
 		serving++
@@ -65,7 +66,7 @@ func (r *Router) candidates(a *Ask) error {
 		}
 	}
 	if a.Req.Adapter == "" && adapters > 0 && bases == 0 {
-		a.Req.Adapter = a.Req.Model
+		a.Req.Adapter = model
 	}
 	return nil
 }

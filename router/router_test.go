@@ -283,6 +283,17 @@ func TestSetStrict(t *testing.T) {
 	}
 }
 
+// TestRewrittenModel: endpoints must serve the model that the engine is asked for.
+func TestRewrittenModel(t *testing.T) {
+	r := New(Options{Fleet: pool(t, 2, func(i int, e *fleet.Endpoint) { e.Model = []string{"alias", "base"}[i] }), Policy: fewest, Strict: true})
+	req := prompt(64)
+	req.Model, req.Rewrite = "alias", "base"
+	var fl Flight
+	if err := r.Route(&Ask{Now: t0, Req: req}, &fl); err != nil || fl.Picked.Model != "base" {
+		t.Errorf("picked %v, %v", fl.Picked, err)
+	}
+}
+
 func TestEmptyFleet(t *testing.T) {
 	r := New(Options{Fleet: &fleet.Fleet{}, Policy: fewest})
 	var fl Flight

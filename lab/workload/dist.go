@@ -77,9 +77,10 @@ func interpolate(p, q []float64, u float64) float64 {
 // parseDist reads a number (fixed) or one of
 //
 //	{uniform: {min: 1, max: 9}} {loguniform: {min: 1, max: 9}} {normal: {mean: 9, sd: 2}}
-//	{lognormal: {mean: 9, sigma: 1}} {geometric: {mean: 9}}
+//	{lognormal: {mean: 9, sigma: 1}} {geometric: {mean: 9}} {quantiles: {p: [0.1, 0.5, 1], values: [1, 5, 9]}}
 //
-// the last three with min and max where values are to be cut. lo and hi bound every value.
+// normal, lognormal and geometric with min and max where values are to be cut. lo and hi bound every
+// value.
 func parseDist(v *node, lo, hi float64) Dist {
 	if !v.there() {
 		return Dist{}
@@ -87,7 +88,7 @@ func parseDist(v *node, lo, hi float64) Dist {
 	if len(v.pairs()) == 0 {
 		return Dist{Kind: "fixed", A: v.number(lo, hi), Min: lo, Max: hi}
 	}
-	kind, arg := v.only("uniform", "loguniform", "normal", "lognormal", "geometric")
+	kind, arg := v.only("uniform", "loguniform", "normal", "lognormal", "geometric", "quantiles")
 	if arg == nil || !arg.mapping() {
 		return Dist{}
 	}
@@ -100,6 +101,12 @@ func parseDist(v *node, lo, hi float64) Dist {
 			arg.fail("min %v is above max %v", d.A, d.B)
 		case kind == "loguniform" && d.A <= 0:
 			arg.key("min").fail("must be above 0")
+		}
+	case "quantiles":
+		d.P, d.Q = arg.need("p").rising(0, 1), arg.need("values").rising(lo, hi)
+		if len(d.P) != len(d.Q) || len(d.P) == 0 {
+			arg.fail("%d probabilities with %d values; want as many of both, at least one", len(d.P), len(d.Q))
+			return Dist{}
 		}
 	default:
 		d.A = arg.need("mean").number(lo, hi)

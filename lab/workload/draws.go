@@ -91,6 +91,7 @@ func nameOf(seed uint64, label string, numbers ...int) uint64 {
 	for i := range len(label) {
 		h = mix(h ^ uint64(label[i]))
 	}
+	h = mix(h + boundary)
 	for _, n := range numbers {
 		h = mix(h + uint64(n) + 1)
 	}

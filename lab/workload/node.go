@@ -1,12 +1,15 @@
 package workload
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -15,7 +18,7 @@ import (
 // document is a YAML file being read. It collects all faults instead of stopping at the first.
 type document struct {
 	file   string
-	faults []error // each a *Fault
+	faults []*Fault
 }
 
 // Fault is one thing wrong with a scenario file.
@@ -48,6 +51,40 @@ type node struct {
 	used map[string]bool // keys of a mapping that have been asked for, in all forms
 }
 
+// plausible refuses what no scenario looks like before the YAML parser sees it, whose time grows with
+// the square of nesting, and worse.
+func (d *document) plausible(data []byte) error {
+	const longest, deepest, marks = 1000, 16, 200
+	if len(data) > maxFile {
+		return &Fault{File: d.file, Reason: "longer than 64 KiB; is it a scenario?"}
+	}
+	depth, marked := 0, 0
+	for i, text := range bytes.Split(data, []byte("\n")) {
+		for _, b := range text {
+			switch b {
+			case '[', '{':
+				depth++
+			case ']', '}':
+				depth = max(0, depth-1)
+			case '&', '*', '!', '?':
+				marked++
+			case 0:
+				return &Fault{File: d.file, Line: i + 1, Reason: "holds a NUL byte; is it a text file in UTF-8?"}
+			}
+			if depth > deepest || marked > marks {
+				return &Fault{File: d.file, Line: i + 1, Reason: "nested too deep, or full of anchors and tags; is it a scenario?"}
+			}
+		}
+		if len(text) > longest {
+			return &Fault{File: d.file, Line: i + 1, Reason: fmt.Sprintf("longer than %d bytes; break the line", longest)}
+		}
+	}
+	if !utf8.Valid(data) {
+		return &Fault{File: d.file, Reason: "not UTF-8"}
+	}
+	return nil
+}
+
 // parseYAML returns the root of a file that holds one mapping.
 func (d *document) parseYAML(data []byte) (*node, error) {
 	f, err := parser.ParseBytes(data, 0)
@@ -61,7 +98,7 @@ func (d *document) parseYAML(data []byte) (*node, error) {
 		case root.n != nil:
 			return nil, &Fault{File: d.file, Line: line(doc.Body), Reason: "more than one YAML document; give one file for each"}
 		default:
-			root.n = doc.Body
+			root.n, root.line = doc.Body, line(doc.Body)
 		}
 	}
 	if root.n == nil {
@@ -94,12 +131,24 @@ func line(n ast.Node) int {
 	return 0
 }
 
-// fail notes a fault at the node, once.
+// fail notes a fault at the node; the first one of a node is told, as others may follow from it.
 func (v *node) fail(format string, args ...any) {
-	f := Fault{File: v.doc.file, Line: v.line, Field: v.path, Reason: fmt.Sprintf(format, args...)}
-	if !slices.ContainsFunc(v.doc.faults, func(e error) bool { return *e.(*Fault) == f }) {
-		v.doc.faults = append(v.doc.faults, &f)
+	for _, f := range v.doc.faults {
+		if f.Field == v.path && f.Line == v.line {
+			return
+		}
 	}
+	v.doc.faults = append(v.doc.faults, &Fault{File: v.doc.file, Line: v.line, Field: v.path, Reason: fmt.Sprintf(format, args...)})
+}
+
+// faulty joins the faults, by line; nil: none.
+func (d *document) faulty() error {
+	slices.SortStableFunc(d.faults, func(a, b *Fault) int { return a.Line - b.Line })
+	errs := make([]error, len(d.faults))
+	for i, f := range d.faults {
+		errs[i] = f
+	}
+	return errors.Join(errs...)
 }
 
 // there reports whether the key is in the file.
@@ -341,4 +390,17 @@ func (v *node) flag() bool {
 		return false
 	}
 	return b.Value
+}
+
+// rising is a list of numbers within [lo, hi] that never fall.
+func (v *node) rising(lo, hi float64) []float64 {
+	var out []float64
+	for _, e := range v.list() {
+		x := e.number(lo, hi)
+		if len(out) > 0 && x < out[len(out)-1] {
+			e.fail("%v is below the one before", x)
+		}
+		out = append(out, x)
+	}
+	return out
 }

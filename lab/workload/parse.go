@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -21,7 +20,7 @@ const (
 	maxRate   = 1e6
 	maxCount  = 1_000_000
 	maxFleet  = 4096
-	maxFile   = 1 << 20
+	maxFile   = 64 << 10
 )
 
 // Load reads a scenario file. Paths of traces in it are relative to its folder.
@@ -31,7 +30,7 @@ func Load(path string) (*Scenario, error) {
 		return nil, err
 	}
 	if st.Size() > maxFile {
-		return nil, &Fault{File: path, Reason: "longer than 1 MiB; is it a scenario?"}
+		return nil, &Fault{File: path, Reason: "longer than 64 KiB; is it a scenario?"}
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -53,13 +52,16 @@ func Load(path string) (*Scenario, error) {
 // that is wrong.
 func Parse(file string, data []byte) (*Scenario, error) {
 	doc := &document{file: file}
+	if err := doc.plausible(data); err != nil {
+		return nil, err
+	}
 	root, err := doc.parseYAML(data)
 	if err != nil {
 		return nil, err
 	}
 	s := parseScenario(root)
-	if len(doc.faults) > 0 {
-		return nil, errors.Join(doc.faults...)
+	if err := doc.faulty(); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -80,7 +82,7 @@ func parseScenario(v *node) *Scenario {
 	if s.Duration < time.Second && v.has("duration") {
 		v.key("duration").fail("%s is shorter than 1s", s.Duration)
 	}
-	if s.Warmup >= s.Duration && v.has("warmup") {
+	if s.Warmup >= s.Duration && v.has("warmup") && s.Duration > 0 {
 		v.key("warmup").fail("%s leaves nothing of the %s to count", s.Warmup, s.Duration)
 	}
 	s.Loads = parseLoads(v.key("loads"))

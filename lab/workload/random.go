@@ -16,10 +16,13 @@ func pcg(seed uint64, label ...string) *rand.PCG {
 		for i := range len(l) {
 			h = mix(h ^ uint64(l[i]))
 		}
-		h = mix(h + 1)
+		h = mix(h + boundary)
 	}
 	return rand.NewPCG(mix(seed), h)
 }
+
+// boundary ends a label within a hash: it is no byte, and no number that is counted to.
+const boundary = 0xff51afd7ed558ccd
 
 // mix is the finaliser of SplitMix64 (Steele et al. 2014): a bijection of 64 bits without visible
 // structure.

@@ -9,7 +9,7 @@ import (
 // suggest names the word nearest to a mistyped one, and all there are if they are few.
 func suggest(bad string, words []string) string {
 	s := "did you mean " + router.Nearest(strings.ToLower(bad), words) + "?"
-	if len(words) <= 12 {
+	if len(words) <= 16 {
 		s += " there are " + strings.Join(words, ", ")
 	}
 	return s

@@ -58,3 +58,25 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
+
+// TestParseAllocs: a request used again allocates the identifiers it keeps, and nothing else.
+func TestParseAllocs(t *testing.T) {
+	body := chatBody(t, 20<<10)
+	p := parser(t, Config{Rewrite: map[string]string{"llama-3.1-8b": "real"}})
+	var r Request
+	for want, h := range map[float64]*Head{
+		0: head(chatPath),
+		2: head(chatPath, "x-request-id", "0b5c1c1e", "x-session-id", "s-1234", "x-llm-d-slo-ttft-ms", "250"),
+	} {
+		if got := testing.AllocsPerRun(50, func() {
+			r.Reset()
+			if err := p.Parse(&r, h, body); err != nil {
+				t.Fatal(err)
+			}
+			r.AddAnswer(body[:1000])
+			r.Splice(body)
+		}); got != want {
+			t.Errorf("%v allocations, want %v", got, want)
+		}
+	}
+}

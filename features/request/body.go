@@ -120,7 +120,7 @@ func (p *Parser) model(r *Request, k *work, body []byte) *Error {
 	if raw[0] != '"' {
 		return wrongKind("model", raw[0], "the name of the model as a string")
 	}
-	if len(raw) > 6*maxModel {
+	if len(raw) > 6*maxModel+2 {
 		return longModel()
 	}
 	name := appendText(k.buf[:0], raw[1:len(raw)-1])

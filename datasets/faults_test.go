@@ -70,10 +70,10 @@ func TestFaultyRecords(t *testing.T) {
 
 // readReport reads text in whatever record type its format has.
 func readReport(f Format, text string, n *int) (*Report, error) {
-	switch f {
-	case ServeGenLengths:
+	if f == ServeGenLengths {
 		return Read(f, "text", strings.NewReader(text), func(*Lengths) error { *n++; return nil })
-	case EngineLog:
+	}
+	if f == EngineLog {
 		return Read(f, "text", strings.NewReader(text), func(*Sample) error { *n++; return nil })
 	}
 	return Read(f, "text", strings.NewReader(text), func(*Row) error { *n++; return nil })
@@ -164,7 +164,7 @@ func TestCallerStops(t *testing.T) {
 		}
 		n := 0
 		_, err := Read(f, "x", strings.NewReader(samples[f]), func(*Row) error { n++; return stop })
-		if err != stop || n != 1 {
+		if !errors.Is(err, stop) || n != 1 {
 			t.Errorf("%s: %d records, %v", f, n, err)
 		}
 	}

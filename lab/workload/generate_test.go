@@ -64,7 +64,7 @@ func common(a, b []uint64) int {
 
 var (
 	noThen = cmpopts.IgnoreFields(cluster.Job{}, "Then")
-	whole  = cmp.Comparer(func(a, b []uint64) bool { return slices.Equal(a, b) }) // not hash by hash
+	whole  = cmp.Comparer(slices.Equal[[]uint64]) // not hash by hash
 )
 
 // Equal options give equal jobs, later ones of sessions included, in whatever order sessions are asked.

@@ -27,7 +27,11 @@ type Fault struct {
 	Line   int    // 0: the file as a whole
 	Field  string // path of the key, as traffic[0].prompt; empty: none
 	Reason string // what is wrong and what to do
+	Cause  error  // of a file that cannot be read; nil: none
 }
+
+// Unwrap returns the cause.
+func (f *Fault) Unwrap() error { return f.Cause }
 
 // Error formats as "file:line: field: reason".
 func (f *Fault) Error() string {

@@ -1,7 +1,10 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -25,14 +28,7 @@ const (
 
 // Load reads a scenario file. Paths of traces in it are relative to its folder.
 func Load(path string) (*Scenario, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if st.Size() > maxFile {
-		return nil, &Fault{File: path, Reason: "longer than 64 KiB; is it a scenario?"}
-	}
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +42,30 @@ func Load(path string) (*Scenario, error) {
 		}
 	}
 	return s, nil
+}
+
+// readFile reads no more than a scenario can be long.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	defer func() { _ = f.Close() }() // read only
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	return data, nil
+}
+
+// unreadable is the system's reason without the path, which the fault names already.
+func unreadable(path string, err error) error {
+	f := &Fault{File: path, Reason: err.Error(), Cause: err}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		f.Reason = pe.Err.Error()
+	}
+	return f
 }
 
 // Parse reads a scenario; file stands for it in messages. The error joins one [Fault] for everything

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,12 +146,16 @@ func TestImplausibleScenarios(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); err == nil {
-		t.Error("loaded a missing file")
+	none := filepath.Join(t.TempDir(), "none.yaml")
+	if _, err := Load(none); !errors.Is(err, os.ErrNotExist) || err.Error() != none+": no such file or directory" {
+		t.Errorf("missing file: %v", err)
 	}
 	big := filepath.Join(t.TempDir(), "big.yaml")
 	if err := os.WriteFile(big, make([]byte, maxFile+1), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is a directory") {
+		t.Errorf("directory: %v", err)
 	}
 	if _, err := Load(big); err == nil || !strings.Contains(err.Error(), "longer than 64 KiB") {
 		t.Errorf("big file: %v", err)
@@ -187,5 +192,34 @@ func TestBuiltins(t *testing.T) {
 	}
 	if _, err := Open("./hurd.yaml"); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Error(err)
+	}
+}
+
+// The example of the documentation is a scenario, and every key it explains is one.
+func TestDocumentedExample(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "scenario.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(data), "```yaml\n")
+	example, _, end := strings.Cut(rest, "```")
+	if !ok || !end {
+		t.Fatal("no example in docs/scenario.md")
+	}
+	s, err := Parse("docs/scenario.md", []byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := s.Source(Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if jobs := pull(t, src, 1000); len(jobs) < 1000 {
+		t.Errorf("%d jobs", len(jobs))
+	}
+	for _, name := range Names() {
+		if !strings.Contains(string(data), "| "+name+" |") {
+			t.Errorf("docs/scenario.md does not list %s", name)
+		}
 	}
 }

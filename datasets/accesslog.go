@@ -17,7 +17,7 @@ func readAccessLog(s *source, each func(*Row) error) error {
 		row.Prompt, row.Output = o.maybeCount("prompt_tokens"), o.maybeCount("completion_tokens")
 		row.TTFT, row.E2E = o.maybe("ttft_ms")/1e3, o.maybe("duration_ms")/1e3
 		if row.TTFT > row.E2E {
-			o.fail("ttft_ms", string(o.members["ttft_ms"]), "ttft longer than the request")
+			o.fail("ttft_ms", string(o.get("ttft_ms")), "ttft longer than the request")
 		}
 		if row.Output > 1 {
 			row.ITL = (row.E2E - row.TTFT) / float64(row.Output-1)

@@ -14,7 +14,7 @@ func readAgentic(s *source, each func(*Row) error) error {
 		row.Tools = o.text("tools_hash")
 		ids, chars := o.ids("msg_hash_ids"), o.ids("msg_chars")
 		if len(ids) != len(chars) {
-			o.fail("msg_chars", string(o.members["msg_chars"]), fmt.Sprintf("msg_chars has %d entries, msg_hash_ids has %d", len(chars), len(ids)))
+			o.fail("msg_chars", string(o.get("msg_chars")), fmt.Sprintf("msg_chars has %d entries, msg_hash_ids has %d", len(chars), len(ids)))
 		}
 		if status := o.text("status"); status != "success" {
 			row.Outcome, row.Err = Failed, shorten(status)

@@ -22,7 +22,7 @@ func readEPP(s *source, each func(*Row) error) error {
 			o.fail("actual_ttft_ms", "0", "no label")
 		}
 		if row.State.KV > 1 {
-			o.fail("kv_cache_percentage", string(o.members["kv_cache_percentage"]), "out of range")
+			o.fail("kv_cache_percentage", string(o.get("kv_cache_percentage")), "out of range")
 		}
 		return emit(s, o.rec, &row, each)
 	})

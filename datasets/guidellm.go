@@ -62,12 +62,12 @@ func (o *object) guideRequest(s *source, n int) Row {
 	row.Arrival = o.arrival(s, begin)
 	row.E2E = float64(end-begin) / 1e9
 	if end < begin {
-		o.fail("info.timings.request_end", string(times.members["request_end"]), "end before start")
+		o.fail("info.timings.request_end", string(times.get("request_end")), "end before start")
 	}
 	row.Prompt, row.Output = o.object("input_metrics").maybeCount("text_tokens"), o.object("output_metrics").maybeCount("text_tokens")
 	row.TTFT, row.ITL = o.maybe("time_to_first_token_ms")/1e3, o.maybe("inter_token_latency_ms")/1e3
 	if row.TTFT > row.E2E {
-		o.fail("time_to_first_token_ms", string(o.members["time_to_first_token_ms"]), "ttft longer than the request")
+		o.fail("time_to_first_token_ms", string(o.get("time_to_first_token_ms")), "ttft longer than the request")
 	}
 	return row
 }

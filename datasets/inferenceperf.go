@@ -34,7 +34,7 @@ func (o *object) perfRequest(s *source, n int) Row {
 	row := newRow(n)
 	begin, end := o.seconds("start_time"), o.seconds("end_time")
 	if end < begin {
-		o.fail("end_time", string(o.members["end_time"]), "end before start")
+		o.fail("end_time", string(o.get("end_time")), "end before start")
 	}
 	row.Arrival, row.E2E = o.arrival(s, begin), float64(end-begin)/1e9
 	info := o.object("info")

@@ -19,7 +19,7 @@ func readMooncake(s *source, each func(*Row) error) error {
 }
 
 func (o *object) checkBlocks(row *Row) {
-	value := string(o.members["hash_ids"])
+	value := string(o.get("hash_ids"))
 	if n := len(row.Blocks); row.Prompt > n*mooncakeBlock || n > 0 && row.Prompt <= (n-1)*mooncakeBlock {
 		o.fail("hash_ids", value, "hash_ids do not cover input_length")
 		return

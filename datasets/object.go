@@ -16,18 +16,25 @@ import (
 type object struct {
 	rec     *fault // shared with the objects around it
 	at      string // path of the object in its record, with a final dot; empty: the record itself
-	members map[string]jsontext.Value
+	members []member
 }
 
-// scanLines hands out what record makes of each line of a file of JSON objects. record may hand out
-// none or several by calling emit, after each of which it starts the next fault.
+// member is a name with its value, a part of the text of the object around it.
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+// scanLines calls record with each line of a file of JSON objects; record calls [emit] for every
+// record that the line holds. The object is valid during the call.
 func scanLines(s *source, record func(o *object) error) error {
+	o := &object{}
 	for {
 		line, err := s.next()
 		if line == nil || err != nil {
 			return err
 		}
-		o := &object{rec: &fault{line: s.line}}
+		o.rec = &fault{line: s.line}
 		if !o.parse(line) {
 			if s.torn && o.rec.reason == "not JSON" {
 				o.rec.reason = "truncated line"
@@ -53,45 +60,62 @@ func emit[T Record](s *source, bad *fault, r *T, each func(*T) error) error {
 
 // parse splits a value into members; the value must outlive the object.
 func (o *object) parse(v []byte) bool {
+	o.members = o.members[:0]
 	d := jsontext.NewDecoder(bytes.NewReader(v))
 	kind := d.PeekKind()
-	whole, err := d.ReadValue()
+	err := o.split(d, kind, v)
 	if err == nil {
 		if _, more := d.ReadToken(); !errors.Is(more, io.EOF) {
 			err = errors.New("more than one value")
 		}
 	}
-	if err != nil {
-		reason := "not JSON"
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			reason = "duplicate field"
-		}
-		o.fail("", string(v), reason)
-		return false
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		o.fail("", string(v), "duplicate field")
+	case err != nil:
+		o.fail("", string(v), "not JSON")
+	case kind != '{':
+		o.fail("", string(v), "not an object")
+	default:
+		return true
 	}
+	o.members = nil
+	return false
+}
+
+func (o *object) split(d *jsontext.Decoder, kind jsontext.Kind, v []byte) error {
 	if kind != '{' {
-		o.fail("", string(whole), "not an object")
-		return false
+		return d.SkipValue()
 	}
-	o.members = map[string]jsontext.Value{}
-	d.Reset(bytes.NewReader(v))
 	if _, err := d.ReadToken(); err != nil {
-		return false
+		return err
 	}
 	for d.PeekKind() == '"' {
 		name, err := d.ReadToken()
 		if err != nil {
-			break
+			return err
 		}
-		key := name.String()
+		m := member{name: name.String()}
 		value, err := d.ReadValue()
 		if err != nil {
-			break
+			return err
 		}
 		end := d.InputOffset()
-		o.members[key] = jsontext.Value(v[end-int64(len(value)) : end])
+		m.value = v[end-int64(len(value)) : end]
+		o.members = append(o.members, m)
 	}
-	return true
+	_, err := d.ReadToken() // the end of the object
+	return err
+}
+
+// get finds a member; of a missing one it returns nil.
+func (o *object) get(name string) jsontext.Value {
+	for i := range o.members {
+		if o.members[i].name == name {
+			return o.members[i].value
+		}
+	}
+	return nil
 }
 
 // fail notes a fault of the record, unless it has one already.
@@ -114,24 +138,24 @@ func (o *object) skip(reason string) {
 
 // has reports whether a member is there and not null.
 func (o *object) has(name string) bool {
-	v, ok := o.members[name]
-	return ok && v.Kind() != 'n'
+	v := o.get(name)
+	return v != nil && v.Kind() != 'n'
 }
 
 // need is a member that must be there.
 func (o *object) need(name string) (jsontext.Value, bool) {
-	v, ok := o.members[name]
-	if !ok {
+	v := o.get(name)
+	if v == nil {
 		o.fail(name, "", "missing field")
 	}
-	return v, ok
+	return v, v != nil
 }
 
 // object is a member that is an object; one that is missing or null has no members.
 func (o *object) object(name string) *object {
 	in := &object{rec: o.rec, at: o.at + name + "."}
 	if o.has(name) {
-		in.parse(o.members[name])
+		in.parse(o.get(name))
 	}
 	return in
 }
@@ -141,7 +165,7 @@ func (o *object) text(name string) string {
 	if !o.has(name) {
 		return ""
 	}
-	return o.str(name, o.members[name])
+	return o.str(name, o.get(name))
 }
 
 // count is a whole number, at least 0, possibly written as a string of digits.
@@ -158,7 +182,7 @@ func (o *object) maybeCount(name string) int {
 	if !o.has(name) {
 		return Unknown
 	}
-	return o.whole(name, o.members[name])
+	return o.whole(name, o.get(name))
 }
 
 // number is a finite number, at least 0.
@@ -175,7 +199,7 @@ func (o *object) maybe(name string) float64 {
 	if !o.has(name) {
 		return math.NaN()
 	}
-	return o.real(name, o.members[name])
+	return o.real(name, o.get(name))
 }
 
 // list calls f for each element of an array member; a missing or null one has none.
@@ -183,7 +207,7 @@ func (o *object) list(name string, f func(where string, v jsontext.Value)) {
 	if !o.has(name) {
 		return
 	}
-	v := o.members[name]
+	v := o.get(name)
 	if v.Kind() != '[' {
 		o.fail(name, string(v), "wrong type")
 		return
@@ -295,7 +319,7 @@ func (o *object) millis(name string) int64 { return o.clock(name, 1e-3) }
 func (o *object) clock(name string, unit float64) int64 {
 	ns, ok := nanoseconds(o.number(name) * unit)
 	if !ok {
-		o.fail(name, string(o.members[name]), "bad timestamp")
+		o.fail(name, string(o.get(name)), "bad timestamp")
 	}
 	return ns
 }

@@ -45,7 +45,7 @@ func (o *object) llmRequest(s *source) Row {
 	}
 	begin, end := o.nanos("startTimeUnixNano"), o.nanos("endTimeUnixNano")
 	if end < begin {
-		o.fail("endTimeUnixNano", string(o.members["endTimeUnixNano"]), "end before start")
+		o.fail("endTimeUnixNano", string(o.get("endTimeUnixNano")), "end before start")
 	}
 	row.Arrival = o.arrival(s, begin)
 	a := o.attributes()
@@ -65,7 +65,7 @@ func (o *object) llmRequest(s *source) Row {
 	if row.Output > 1 {
 		row.ITL = (row.E2E - row.TTFT) / float64(row.Output-1)
 	}
-	if code := string(o.object("status").members["code"]); code == "2" || code == `"STATUS_CODE_ERROR"` {
+	if code := string(o.object("status").get("code")); code == "2" || code == `"STATUS_CODE_ERROR"` {
 		row.Outcome = Failed
 	}
 	return row
@@ -73,13 +73,13 @@ func (o *object) llmRequest(s *source) Row {
 
 // attributes is the list of key-value pairs of a span as an object.
 func (o *object) attributes() *object {
-	a := &object{rec: o.rec, members: map[string]jsontext.Value{}}
+	a := &object{rec: o.rec}
 	o.list("attributes", func(_ string, v jsontext.Value) {
 		pair := o.in(v)
 		value := pair.object("value")
 		for _, kind := range []string{"intValue", "doubleValue", "stringValue", "boolValue"} {
 			if value.has(kind) {
-				a.members[pair.text("key")] = value.members[kind].Clone()
+				a.members = append(a.members, member{pair.text("key"), value.get(kind).Clone()})
 			}
 		}
 	})

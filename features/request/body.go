@@ -80,7 +80,7 @@ func (k *work) document(api API, body []byte) *Error {
 
 // note keeps a top-level value if it is read.
 func (k *work) note(api API, name, body []byte, at span) *Error {
-	f := fieldOf(api, name)
+	f := fields[string(name)][api]
 	if f == noField {
 		return nil
 	}

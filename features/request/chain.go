@@ -33,7 +33,7 @@ const (
 // system prompt with a new hash in each request, and that engines strip.
 func (p *Parser) chain(r *Request, k *work) *Error {
 	k.hash.Reset(p.c.BlockSize, prefix.Root(r.Target(), "", k.salt()), r.Blocks)
-	for f := range lastOption + 1 {
+	for f := noField + 1; f <= lastOption; f++ {
 		if v := k.fields[f]; !absent(v) {
 			k.hash.Mark(markOption, uint64(f))
 			k.hash.Mark(markOption, k.digest(v))
@@ -48,9 +48,9 @@ func (p *Parser) chain(r *Request, k *work) *Error {
 	var err *Error
 	switch r.API {
 	case Completions:
-		err = k.prompts(r, fieldPrompt)
+		err = k.prompts(r, fieldPrompt, "prompt")
 	case Embeddings:
-		if err = k.prompts(r, fieldInput); err == nil {
+		if err = k.prompts(r, fieldInput, "input"); err == nil {
 			err = k.messages(r.API)
 		}
 		k.answer.ended = true
@@ -58,6 +58,7 @@ func (p *Parser) chain(r *Request, k *work) *Error {
 		err = k.responses()
 	case Chat, Messages:
 		err = k.conversation(r.API)
+	case Opaque, Audio: // not read as JSON
 	}
 	r.Blocks, r.BlockSize = k.hash.Chain(), k.hash.Size()
 	r.PromptBytes, r.MediaUnits = k.hash.Bytes(), k.media

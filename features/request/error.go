@@ -104,6 +104,7 @@ func broken(f fault, at, length int) *Error {
 		return refuse("", "invalid_utf8", fmt.Sprintf("body: byte %d is no UTF-8; encode JSON as UTF-8", at))
 	case tooDeep:
 		return refuse("", "too_deep", fmt.Sprintf("body: byte %d opens level %d; nest no deeper than %d", at, maxDepth+1, maxDepth))
+	case noFault, badSyntax:
 	}
 	return refuse("", "invalid_json", fmt.Sprintf("body: byte %d is no JSON; see RFC 8259", at))
 }

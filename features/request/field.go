@@ -7,7 +7,8 @@ type field uint8
 // belong to the key of its beginning; up to lastSection they are rendered into it as text, before
 // the messages.
 const (
-	fieldChatTemplate field = iota
+	noField field = iota
+	fieldChatTemplate
 	fieldTemplateArgs
 	fieldEffort
 	fieldReasoning
@@ -42,158 +43,52 @@ const (
 
 	lastOption  = fieldExtraKey
 	lastSection = fieldDocuments
-	noField     = numFields
 )
 
-// fieldOf returns the field of a name in bodies of an API. Duplicates of what is read are refused:
-// engines take the last of them, others on the way may take the first.
-func fieldOf(api API, name []byte) field {
-	switch string(name) {
-	case "model":
-		return fieldModel
-	case "stream":
-		return fieldStream
-	case "user":
-		return fieldUser
-	case "cache_salt":
-		return fieldSalt
-	case "extra_key":
-		return fieldExtraKey
-	case "lora_path":
-		return fieldAdapterPath
-	case "mm_processor_kwargs":
-		return fieldMediaArgs
-	}
-	switch api {
-	case Chat:
-		return chatField(name)
-	case Completions:
-		return completionField(name)
-	case Responses:
-		return responsesField(name)
-	case Embeddings:
-		return embeddingField(name)
-	case Messages:
-		return messagesField(name)
-	}
-	return noField
+// byAPI is what a name means in the bodies of each API.
+type byAPI [Audio + 1]field
+
+// everywhere is the meaning of a name that all APIs share.
+func everywhere(f field) byAPI {
+	return byAPI{Chat: f, Completions: f, Responses: f, Embeddings: f, Messages: f}
 }
 
-func chatField(name []byte) field {
-	switch string(name) {
-	case "messages":
-		return fieldMessages
-	case "tools":
-		return fieldTools
-	case "functions":
-		return fieldFunctions
-	case "documents":
-		return fieldDocuments
-	case "max_tokens":
-		return fieldMaxTokens
-	case "max_completion_tokens":
-		return fieldMaxCompletion
-	case "n":
-		return fieldN
-	case "chat_template":
-		return fieldChatTemplate
-	case "chat_template_kwargs":
-		return fieldTemplateArgs
-	case "reasoning_effort":
-		return fieldEffort
-	case "continue_final_message":
-		return fieldContinue
-	}
-	return noField
-}
+// fields is what is read of bodies. What stands here may stand in a body but once: of duplicates
+// engines take the last, others on the way perhaps the first.
+var fields = map[string]byAPI{
+	"model":               everywhere(fieldModel),
+	"stream":              everywhere(fieldStream),
+	"user":                everywhere(fieldUser),
+	"cache_salt":          everywhere(fieldSalt),
+	"extra_key":           everywhere(fieldExtraKey),
+	"lora_path":           everywhere(fieldAdapterPath),
+	"mm_processor_kwargs": everywhere(fieldMediaArgs),
 
-func completionField(name []byte) field {
-	switch string(name) {
-	case "prompt":
-		return fieldPrompt
-	case "prompt_embeds":
-		return fieldPromptEmbeds
-	case "max_tokens":
-		return fieldMaxTokens
-	case "n":
-		return fieldN
-	}
-	return noField
-}
+	"messages": {Chat: fieldMessages, Embeddings: fieldMessages, Messages: fieldMessages},
+	"prompt":   {Completions: fieldPrompt, Responses: fieldStoredPrompt},
+	"input":    {Responses: fieldInput, Embeddings: fieldInput},
 
-func responsesField(name []byte) field {
-	switch string(name) {
-	case "input":
-		return fieldInput
-	case "instructions":
-		return fieldInstructions
-	case "tools":
-		return fieldTools
-	case "max_output_tokens":
-		return fieldMaxOutput
-	case "previous_response_id":
-		return fieldPreviousResponse
-	case "previous_input_messages":
-		return fieldPreviousMessages
-	case "prompt":
-		return fieldStoredPrompt
-	case "reasoning":
-		return fieldReasoning
-	case "chat_template_kwargs":
-		return fieldTemplateArgs
-	}
-	return noField
-}
+	"system":        {Messages: fieldSystem},
+	"instructions":  {Responses: fieldInstructions},
+	"tools":         {Chat: fieldTools, Responses: fieldTools, Messages: fieldTools},
+	"functions":     {Chat: fieldFunctions},
+	"documents":     {Chat: fieldDocuments},
+	"prompt_embeds": {Completions: fieldPromptEmbeds},
 
-func embeddingField(name []byte) field {
-	switch string(name) {
-	case "input":
-		return fieldInput
-	case "messages":
-		return fieldMessages
-	case "chat_template":
-		return fieldChatTemplate
-	case "chat_template_kwargs":
-		return fieldTemplateArgs
-	}
-	return noField
-}
+	"previous_response_id":    {Responses: fieldPreviousResponse},
+	"previous_input_messages": {Responses: fieldPreviousMessages},
 
-func messagesField(name []byte) field {
-	switch string(name) {
-	case "messages":
-		return fieldMessages
-	case "system":
-		return fieldSystem
-	case "tools":
-		return fieldTools
-	case "max_tokens":
-		return fieldMaxTokens
-	case "metadata":
-		return fieldMetadata
-	case "thinking":
-		return fieldThinking
-	case "output_config":
-		return fieldOutputConfig
-	case "chat_template_kwargs":
-		return fieldTemplateArgs
-	}
-	return noField
-}
+	"chat_template":          {Chat: fieldChatTemplate, Embeddings: fieldChatTemplate},
+	"chat_template_kwargs":   {Chat: fieldTemplateArgs, Responses: fieldTemplateArgs, Embeddings: fieldTemplateArgs, Messages: fieldTemplateArgs},
+	"continue_final_message": {Chat: fieldContinue},
+	"reasoning_effort":       {Chat: fieldEffort},
+	"reasoning":              {Responses: fieldReasoning},
+	"thinking":               {Messages: fieldThinking},
+	"output_config":          {Messages: fieldOutputConfig},
 
-// String returns the field's name, where the path of an error begins.
-func (f field) String() string {
-	switch f {
-	case fieldMessages:
-		return "messages"
-	case fieldSystem:
-		return "system"
-	case fieldPrompt:
-		return "prompt"
-	case fieldInput:
-		return "input"
-	case fieldInstructions:
-		return "instructions"
-	}
-	return "body"
+	"max_tokens":            {Chat: fieldMaxTokens, Completions: fieldMaxTokens, Messages: fieldMaxTokens},
+	"max_completion_tokens": {Chat: fieldMaxCompletion},
+	"max_output_tokens":     {Responses: fieldMaxOutput},
+	"n":                     {Chat: fieldN, Completions: fieldN},
+	"metadata":              {Messages: fieldMetadata},
 }

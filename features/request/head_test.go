@@ -159,7 +159,7 @@ func TestSLOHeaders(t *testing.T) {
 	for in, want := range map[string]time.Duration{
 		"500": 500 * time.Millisecond, "0.5": time.Millisecond, "1e-30": time.Millisecond, "250.5": 250500 * time.Microsecond,
 		"3600000": time.Hour, "3600001": time.Hour, "1e300": time.Hour, "9e3": 9 * time.Second, "+20": 20 * time.Millisecond,
-		"0": -1, "-0": -1, "-5": -1, "NaN": -1, "nan": -1, "Inf": -1, "+Inf": -1, "-Infinity": -1, "1e999": -1, "": -1, " 5": -1, "5ms": -1,
+		"0": -1, "-0": -1, "-5": -1, "NaN": -1, "nan": -1, "Inf": -1, "+Inf": -1, "-Infinity": -1, "1e999": -1, "": -1, "5\t": -1, "5ms": -1,
 		"0x10": -1, "1_0": -1, "5,6": -1, strings.Repeat("1", 40): -1, "5\x00": -1, "1e": -1,
 	} {
 		for _, name := range []string{"x-llm-d-slo-ttft-ms", "x-slo-ttft-ms", "X-SLO-TTFT-MS"} {

@@ -192,6 +192,7 @@ func (k *work) part(c *cursor, p *parts) *Error {
 			}
 		}
 		k.hash.Mark(markName, k.hashText(id))
+	case partHidden:
 	case partMedia:
 		k.next(p)
 		k.hash.Mark(markMedia, k.digestObject(c.b[start:c.i], "cache_control"))

@@ -4,7 +4,7 @@ import "math"
 
 // prompts writes the prompts of Completions and the inputs of Embeddings: a text, token ids, or a
 // list of either. An empty list is routed like a missing prompt: the engine has the say on it.
-func (k *work) prompts(r *Request, f field) *Error {
+func (k *work) prompts(r *Request, f field, name string) *Error {
 	v := k.fields[f]
 	if absent(v) {
 		return nil
@@ -15,13 +15,16 @@ func (k *work) prompts(r *Request, f field) *Error {
 		return nil
 	case '[':
 	default:
-		return wrongKind(f.String(), v[0], "a text, a list of texts, token ids, or a list of lists of token ids")
+		return wrongKind(name, v[0], "a text, a list of texts, token ids, or a list of lists of token ids")
 	}
 	if empty(v) {
 		return nil
 	}
-	var err *Error
-	switch n := 0; v[skipSpace(v, 1)] {
+	var (
+		n   int
+		err *Error
+	)
+	switch v[skipSpace(v, 1)] {
 	case '"':
 		n, err = k.texts(v)
 		k.several(r, n)
@@ -34,7 +37,7 @@ func (k *work) prompts(r *Request, f field) *Error {
 		err = k.ids(r, &cursor{b: v})
 	}
 	if err != nil {
-		return err.below(f.String())
+		return err.below(name)
 	}
 	return nil
 }

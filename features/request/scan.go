@@ -137,13 +137,21 @@ func checkString(b []byte, i int) (int, fault) {
 	start, foreign := i, -1 // where the first byte stands that is not ASCII
 	watch := uint64(highs)  // for it, until it is found
 	for {
-		for i+8 <= len(b) {
-			x := binary.LittleEndian.Uint64(b[i:])
-			if hit := quoteOrSlash(x) | (x-ones*0x20)&^x&highs | x&watch; hit != 0 {
-				i += bits.TrailingZeros64(hit) / 8
-				break
+		for i+16 <= len(b) {
+			w := b[i : i+16]
+			x, y := binary.LittleEndian.Uint64(w), binary.LittleEndian.Uint64(w[8:])
+			hit := quoteOrSlash(x) | (x-ones*0x20)&^x&highs | x&watch
+			hit2 := quoteOrSlash(y) | (y-ones*0x20)&^y&highs | y&watch
+			if hit|hit2 == 0 {
+				i += 16
+				continue
 			}
-			i += 8
+			if hit == 0 {
+				hit = hit2
+				i += 8
+			}
+			i += bits.TrailingZeros64(hit) / 8
+			break
 		}
 		if i >= len(b) {
 			return i, cutOff

@@ -20,24 +20,29 @@ type sink interface {
 func (k *work) text(w sink, b []byte, i int) int {
 	buf, n := k.buf[:bufSize], 0
 	for i++; ; {
-		if n > bufSize-16 {
+		if n > bufSize-32 {
 			_, _ = w.Write(buf[:n])
 			n = 0
 		}
-		// Eight bytes are copied at once, and as many of them taken as are plain.
-		for i+8 <= len(b) && n <= bufSize-16 {
-			x := binary.LittleEndian.Uint64(b[i:])
-			binary.LittleEndian.PutUint64(buf[n:], x)
-			plain := 8
-			hit := quoteOrSlash(x)
-			if hit != 0 {
-				plain = bits.TrailingZeros64(hit) / 8
+		// Sixteen bytes are copied at once, and as many of them taken as are plain.
+		for i+16 <= len(b) && n <= bufSize-32 {
+			from, to := b[i:i+16], buf[n:n+16]
+			x, y := binary.LittleEndian.Uint64(from), binary.LittleEndian.Uint64(from[8:])
+			binary.LittleEndian.PutUint64(to, x)
+			binary.LittleEndian.PutUint64(to[8:], y)
+			plain, hit := 0, quoteOrSlash(x)
+			if hit == 0 {
+				plain, hit = 8, quoteOrSlash(y)
 			}
+			if hit == 0 {
+				i += 16
+				n += 16
+				continue
+			}
+			plain += bits.TrailingZeros64(hit) / 8
 			i += plain
 			n += plain
-			if hit != 0 {
-				break
-			}
+			break
 		}
 		switch c := b[i]; c {
 		case '"':

@@ -104,7 +104,7 @@ func (c *Coefs) String() string {
 
 // MoE reports whether the model is a mixture of experts.
 func (c *Coefs) MoE() bool {
-	s, ok := shapeOf(c.Model)
+	s, ok := ShapeOf(c.Model)
 	return ok && s.MoE
 }
 

@@ -80,7 +80,7 @@ func TestKVCapacity(t *testing.T) {
 		t.Fatal(err)
 	}
 	check := func(name, gpu, model string, tp int, dtype string, want int, tolerance float64) {
-		s, ok := shapeOf(model)
+		s, ok := ShapeOf(model)
 		if !ok {
 			t.Errorf("%s: no shape of %s", name, model)
 			return

@@ -37,7 +37,7 @@ func (e *Engine) Cancel(now time.Duration, h Handle) bool {
 func (e *Engine) vacate(i int32) {
 	e.cache.release(&e.reqs[i].hold)
 	e.drop(i)
-	e.poke, e.blocked = true, false
+	e.poke, e.blocked, e.lora.deferred = true, false, 0
 }
 
 // Release frees the blocks of a finished request with [Request.Hold], at the given time. It reports
@@ -71,7 +71,7 @@ func (e *Engine) Deliver(now time.Duration, h Handle) bool {
 		e.owed = appendStored(e.owed, e.now, r, from, int(r.depth))
 	}
 	e.requeue(i)
-	e.poke, e.blocked = true, false
+	e.poke, e.blocked, e.lora.deferred = true, false, 0
 	return true
 }
 
@@ -123,7 +123,7 @@ func (e *Engine) configure(cfg Config) error {
 	return nil
 }
 
-// Kill ends the engine: all requests fail, the cache is gone. It returns the Failed events; the
+// Kill ends the engine: all requests fail, those with blocks held for a transfer too, the cache is gone. It returns the Failed events; the
 // slice is reused by the next call of Advance.
 func (e *Engine) Kill(now time.Duration) []Event {
 	e.now = max(e.now, int64(now))
@@ -134,8 +134,11 @@ func (e *Engine) Kill(now time.Duration) []Event {
 	for i := 1; i < len(e.reqs); i++ {
 		r := &e.reqs[i]
 		switch r.stage {
-		case gone, dropped, leaving, holding:
+		case gone, dropped, leaving:
 			continue
+		case holding:
+			e.tell(Failed, e.now, r, r.output)
+			continue // it is counted as completed
 		case arriving, queued, awaiting, prefilling:
 		case decoding:
 			r.tokens = e.visible(r)
@@ -161,6 +164,14 @@ func (e *Engine) Revive(now time.Duration) {
 	}
 	e.now = max(e.now, int64(now))
 	e.dead, e.frozen, e.stats = false, 0, Stats{}
+}
+
+// Cached is the number of a chain's first blocks that are in the prefix cache now.
+func (e *Engine) Cached(blocks []uint64) int {
+	if e.cfg.NoCache {
+		return 0
+	}
+	return int(e.cache.match(blocks, len(blocks)).depth)
 }
 
 // Stats fills dst.

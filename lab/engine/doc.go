@@ -17,8 +17,9 @@
 //		h, err := e.Submit(now, &engine.Request{…})
 //	}
 //
-// Calls come in order of time. An Engine belongs to one goroutine. Times are offsets from an epoch
-// of the caller's choice.
+// Calls come in order of time, and whatever else is called at an instant, Advance is called for that
+// instant before: an engine may lag behind by steps in which nothing happens. An Engine belongs to
+// one goroutine. Times are offsets from an epoch of the caller's choice.
 //
 // Decode steps are not simulated request by request: all running decodes advance together, so a
 // step costs O(1) plus what really happens in it, and while nothing can happen a whole run of steps

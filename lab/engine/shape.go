@@ -52,7 +52,8 @@ func Shapes() []Shape {
 	}
 }
 
-func shapeOf(model string) (Shape, bool) {
+// ShapeOf returns the shape of a model.
+func ShapeOf(model string) (Shape, bool) {
 	for _, s := range Shapes() {
 		if s.Model == strings.ToLower(model) {
 			return s, true

@@ -1,0 +1,34 @@
+package cluster
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// cpu is the time the process has computed: on a shared machine the wall clock measures the others.
+func cpu() time.Duration {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		return 0
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// BenchmarkRequests is the simulator's speed on its workload; see [Speed].
+func BenchmarkRequests(b *testing.B) {
+	for name, single := range map[string]bool{"macro": false, "token": true} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			start := cpu()
+			rep, err := Speed(b.N, 1, single)
+			if err != nil {
+				b.Fatal(err)
+			}
+			took := cpu() - start
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+			b.ReportMetric(float64(b.N)/took.Seconds(), "requests/cpu-s")
+			b.ReportMetric(float64(rep.Events)/took.Seconds(), "events/cpu-s")
+		})
+	}
+}

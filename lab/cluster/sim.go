@@ -1,0 +1,298 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"github.com/presage-router/presage/features"
+	"github.com/presage-router/presage/features/fleet"
+	"github.com/presage-router/presage/features/prefix"
+	"github.com/presage-router/presage/lab/engine"
+	"github.com/presage-router/presage/router"
+)
+
+// Seer is a policy that is shown, before each decision, what no router can know: the request with
+// its true length, and the engines themselves, which it must not change. Oracles are made of it.
+type Seer interface {
+	See(now time.Duration, job *Job, engines []*engine.Engine)
+}
+
+// Run replays the source's jobs on the cluster and returns what became of the whole. Each request's
+// record goes to sink when its client is done with it; the record is reused. Equal configurations
+// and sources give equal records, in equal order.
+func Run(cfg Config, src Source, sink func(*Record)) (*Report, error) {
+	s, err := newSim(cfg, src, sink)
+	if err != nil {
+		return nil, err
+	}
+	s.run()
+	return s.report(), s.err
+}
+
+// sim is one run.
+type sim struct {
+	cfg      Config
+	src      Source
+	sink     func(*Record)
+	fleet    fleet.Fleet
+	router   *router.Router
+	seer     Seer
+	prefixes router.Prefixes
+	nodes    []node
+	engines  []*engine.Engine
+	adapters []string // names, by number; 0 is none
+
+	agenda agenda
+	alarms alarms
+	feed   feed
+	pages  [][]fleet.Load // written by engines, on their way to the router
+	trips  []*trip
+	unused []*trip
+	start  time.Time
+	now    time.Duration
+	live   int // trips that are not over
+	dry    bool
+
+	believed int // of the last decision
+	number   uint64
+	rec      Record
+	rep      Report
+	err      error
+}
+
+// node is one engine as the run sees it.
+type node struct {
+	*engine.Engine
+	name     string
+	ref      fleet.Ref
+	cfg      engine.Config
+	rng      *rand.Rand // of faults
+	load     fleet.Load // the last page the router got
+	capacity int        // that the prefix index was told
+	requests uint64
+	open     int32 // requests the router has open there
+	dead     bool
+	telling  bool // in advance
+	blind    bool
+	fail     float64       // share of requests answered 500
+	link     time.Duration // when its KV link is free
+	kvBytes  int
+}
+
+// epoch is the instant that a run begins, on the router's clock.
+func epoch() time.Time { return time.Unix(1_700_000_000, 0).UTC() }
+
+func newSim(cfg Config, src Source, sink func(*Record)) (*sim, error) {
+	cfg.defaults()
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	s := &sim{cfg: cfg, src: src, sink: sink, start: epoch(), nodes: make([]node, len(cfg.Nodes)), alarms: newAlarms(len(cfg.Nodes))}
+	s.adapters = make([]string, 1, cfg.Adapters+1)
+	for i := range cfg.Adapters {
+		s.adapters = append(s.adapters, fmt.Sprintf("adapter-%d", i+1))
+	}
+	endpoints := make([]*fleet.Endpoint, len(cfg.Nodes))
+	blocks := 0
+	for i := range cfg.Nodes {
+		e, err := s.addNode(i)
+		if err != nil {
+			return nil, fmt.Errorf("engine %d: %w", i, err)
+		}
+		endpoints[i] = e
+		blocks += s.nodes[i].cfg.Blocks * blockTokens / cfg.PrefixBlock
+	}
+	ch, err := s.fleet.Sync(epoch(), endpoints)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range ch.Added {
+		s.nodes[i].ref = r
+	}
+	switch {
+	case cfg.NoPrefixes:
+	case cfg.Prefixes != nil:
+		s.prefixes = cfg.Prefixes
+	default:
+		s.prefixes = prefix.NewIndex(prefix.Options{Total: max(blocks, prefix.DefaultTotal)})
+	}
+	s.seer, _ = cfg.Policy.(Seer)
+	s.router = router.New(router.Options{
+		Fleet: &s.fleet, Policy: cfg.Policy, Prefixes: s.prefixes, Observer: cfg.Observer, Recorder: s,
+		Seed: seedOf(cfg.Seed, "router", 0),
+	})
+	return s, nil
+}
+
+// addNode makes engine i and describes its endpoint.
+func (s *sim) addNode(i int) (*fleet.Endpoint, error) {
+	in, n := &s.cfg.Nodes[i], &s.nodes[i]
+	cfg := in.Engine
+	cfg.Progress, cfg.KVEvents, cfg.SingleStep = s.cfg.Progress, false, cfg.SingleStep || s.cfg.SingleStep
+	cfg.Seed = seedOf(s.cfg.Seed, "noise", i)
+	e, err := engine.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	n.Engine, n.cfg = e, e.Config()
+	n.name = in.Name
+	if n.name == "" {
+		n.name = fmt.Sprintf("%s-%d", lower(cfg.Coefs.GPU), i)
+	}
+	n.rng = rand.New(rand.NewPCG(seedOf(s.cfg.Seed, "faults", i), 0))
+	if shape, ok := engine.ShapeOf(cfg.Coefs.Model); ok {
+		n.kvBytes = shape.KVBytes()
+	} else if in.Role == fleet.RolePrefill {
+		return nil, fmt.Errorf("%s: bytes per token are not known, so its KV cannot be transferred", cfg.Coefs.Model)
+	}
+	s.engines = append(s.engines, e)
+	return &fleet.Endpoint{
+		Name: n.name, Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 8000),
+		Model: cfg.Coefs.Model, Engine: "vllm", GPU: cfg.Coefs.GPU, TP: cfg.Coefs.TP,
+		Role: in.Role, Adapters: s.adapters[1:], Labels: in.Labels,
+	}, nil
+}
+
+// run does what is due, in order of time: engines first, then what they said, then the agenda.
+func (s *sim) run() {
+	for i := range s.cfg.Events {
+		s.agenda.push(item{at: s.cfg.Events[i].At, task: taskEvent, n: i})
+	}
+	if s.cfg.Scrape > 0 {
+		s.agenda.push(item{at: 0, task: taskScrape})
+	}
+	s.draw()
+	for s.live > 0 || !s.dry {
+		due := s.alarms.heap[0].due
+		word := s.feed.next()
+		top := never
+		if len(s.agenda.items) > 0 {
+			top = s.agenda.items[0].at
+		}
+		switch {
+		case word == nil && due <= top || word != nil && due <= word.at && due <= top:
+			if due == never {
+				return // nothing will ever happen again
+			}
+			s.now = max(s.now, due)
+			s.advance(int(s.alarms.heap[0].node))
+		case word != nil && word.at <= top:
+			s.now = max(s.now, word.at)
+			s.rep.Events++
+			w := s.feed.pop()
+			s.hear(w.trip, w.kind, w.n)
+			s.drop(w.trip)
+		default:
+			it := s.agenda.pop()
+			s.now = max(s.now, it.at)
+			s.rep.Events++
+			s.do(&it)
+		}
+	}
+}
+
+func (s *sim) do(it *item) {
+	t := it.trip
+	switch it.task {
+	case taskAsk:
+		s.ask(t)
+		if it.n == fromSource {
+			s.draw()
+		}
+	case taskSubmit:
+		s.submit(t, it.n)
+	case taskLeave:
+		if t.gen == it.gen && t.open {
+			s.leave(t)
+		}
+	case taskCancel:
+		s.cancel(t)
+		s.drop(t)
+	case taskDeliver:
+		s.deliver(t)
+		s.drop(t)
+	case taskScrape:
+		s.scrape()
+	case taskPage:
+		s.page()
+	case taskEvent:
+		s.happen(&s.cfg.Events[it.n])
+	case taskSeeing:
+		s.nodes[it.n].blind = false
+	}
+}
+
+// fromSource marks the request after whose decision the next job is drawn.
+const fromSource = 1
+
+// draw plans the next job of the source.
+func (s *sim) draw() {
+	t := s.take()
+	for !s.dry {
+		t.job = Job{}
+		if !s.src.Next(&t.job) || s.over(t.job.At) {
+			s.dry = true
+			break
+		}
+		s.send(t, max(t.job.At, 0), fromSource)
+		return
+	}
+	s.unused = append(s.unused, t)
+}
+
+// over reports whether nothing is sent any more.
+func (s *sim) over(at time.Duration) bool { return s.cfg.Duration > 0 && at >= s.cfg.Duration }
+
+// send plans a client's request.
+func (s *sim) send(t *trip, at time.Duration, from int) {
+	s.live++
+	t.refs, t.sent = 1, at
+	s.agenda.push(item{at: at + s.cfg.Uplink, task: taskAsk, trip: t, n: from})
+}
+
+func (s *sim) time() time.Time { return s.start.Add(s.now) }
+
+// outcome is how the router tells itself that a request ended.
+func outcome(c fleet.Cause) router.Outcome {
+	return router.Outcome{Cause: c, Usage: router.Usage{Prompt: features.Unknown, Cached: features.Unknown, Output: features.Unknown}}
+}
+
+func (s *sim) report() *Report {
+	r := &s.rep
+	r.Fallbacks = s.router.Fallbacks.Load()
+	r.End = s.now
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		s.advance(i)
+		t := Totals{Name: n.name, Requests: n.requests}
+		n.Stats(&t.Stats)
+		r.Steps += t.Steps
+		r.Nodes = append(r.Nodes, t)
+	}
+	r.Events += r.Steps
+	return r
+}
+
+func lower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+// seedOf derives independent seeds from one.
+func seedOf(seed uint64, what string, n int) uint64 {
+	h := seed ^ 0x9e3779b97f4a7c15
+	for _, c := range []byte(what) {
+		h = (h ^ uint64(c)) * 0x100000001b3
+	}
+	h ^= uint64(n) * 0xd6e8feb86659fd93
+	h ^= h >> 32
+	h *= 0xd6e8feb86659fd93
+	return h ^ h>>32
+}

@@ -189,3 +189,38 @@ func TestAPIString(t *testing.T) {
 		}
 	}
 }
+
+// TestFields: in every API, whatever is read may be given but once, and whatever changes the prompt
+// changes the key from the first block on; the same names mean nothing where they are not read.
+func TestFields(t *testing.T) {
+	paths := map[API]string{Chat: chatPath, Completions: completionPath, Responses: responsesPath, Embeddings: embeddingPath, Messages: messagesPath}
+	prompts := map[API]string{
+		Chat: `"messages":[{"content":"hello"}]`, Completions: `"prompt":"hello"`, Responses: `"input":"hello"`, Embeddings: `"input":"hello"`, Messages: `"messages":[{"content":"hello"}]`,
+	}
+	for name, meaning := range fields {
+		for api, path := range paths {
+			f := meaning[api]
+			rest := prompts[api]
+			if strings.HasPrefix(rest, `"`+name+`"`) {
+				rest = `"x":1`
+			}
+			twice := `{"model":"m","` + name + `":null,"` + name + `":null,` + rest + `}`
+			if name == "model" {
+				twice = `{"model":"m","model":"m",` + rest + `}`
+			}
+			if _, err := try(t, small, path, twice); (f != noField) != (err != nil) || err != nil && (err.Code != "duplicate_field" || err.Param != name) {
+				t.Errorf("%v: %s twice: %v", api, name, err)
+			}
+			if f == noField || f > lastSection {
+				continue
+			}
+			none := key(t, path, `{"model":"m",`+rest+`}`)
+			wantSame(t, name+" null", none, key(t, path, `{"model":"m","`+name+`":null,`+rest+`}`))
+			one := key(t, path, `{"model":"m","`+name+`":{"a":1},`+rest+`}`)
+			two := key(t, path, `{"model":"m",`+rest+`,"`+name+`":{"a":2}}`)
+			if common(none, one) != 0 || common(one, two) > len(`{"a":`)/4 {
+				t.Errorf("%v: %s is not in the key", api, name)
+			}
+		}
+	}
+}

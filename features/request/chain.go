@@ -1,6 +1,8 @@
 package request
 
 import (
+	"slices"
+
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/presage-router/presage/features/prefix"
@@ -32,7 +34,7 @@ const (
 // and clients move from turn to turn, and the billing header that some clients put before their
 // system prompt with a new hash in each request, and that engines strip.
 func (p *Parser) chain(r *Request, k *work) *Error {
-	k.hash.Reset(p.c.BlockSize, prefix.Root(r.Target(), "", k.salt()), r.Blocks)
+	k.hash.Reset(p.c.BlockSize, prefix.Root(r.Target(), "", k.salt()), k.hash.Chain())
 	for f := noField + 1; f <= lastOption; f++ {
 		if v := k.fields[f]; !absent(v) {
 			k.hash.Mark(markOption, uint64(f))
@@ -60,7 +62,7 @@ func (p *Parser) chain(r *Request, k *work) *Error {
 		err = k.conversation(r.API)
 	case Opaque, Audio: // not read as JSON
 	}
-	r.Blocks, r.BlockSize = k.hash.Chain(), k.hash.Size()
+	r.Blocks, r.BlockSize = slices.Clip(k.hash.Chain()), k.hash.Size()
 	r.PromptBytes, r.MediaUnits = k.hash.Bytes(), k.media
 	if !r.ExactTokens && r.PromptBytes > 0 {
 		r.PromptTokens = max(1, int(float64(r.PromptBytes)/priorRatio+0.5))

@@ -157,6 +157,8 @@ func FuzzScan(f *testing.F) {
 // TestTextAtAnyCut decodes texts whose escapes fall on every offset of the buffer and of the words
 // that are read at once.
 func TestTextAtAnyCut(t *testing.T) {
+	var got bytes.Buffer
+	k := (&Request{}).memory()
 	var cuts []int
 	for i := range 40 {
 		cuts = append(cuts, i, bufSize-i, 2*bufSize-i)
@@ -168,8 +170,8 @@ func TestTextAtAnyCut(t *testing.T) {
 				if _, f := checkString([]byte(s), 0); f != noFault {
 					t.Fatalf("%s: fault %d", s, f)
 				}
-				var got bytes.Buffer
-				end := (&Request{}).memory().text(&got, []byte(s), 0)
+				got.Reset()
+				end := k.text(&got, []byte(s), 0)
 				if want := appendText(nil, []byte(s[1:len(s)-1])); end != len(s) || got.String() != string(want) {
 					t.Fatalf("%d before, %d after %s: ends at %d of %d", before, after, escape, end, len(s))
 				}
@@ -190,5 +192,32 @@ func TestHalfSurrogates(t *testing.T) {
 	}
 	if got := fmt.Sprintf("%x", appendText(nil, []byte(`\ud83d`))); got != "eda0bd" {
 		t.Errorf("half a surrogate is %s", got)
+	}
+}
+
+// TestCanon: values have one form, whatever the white space and the escapes.
+func TestCanon(t *testing.T) {
+	k := (&Request{}).memory()
+	for in, want := range map[string]string{
+		` { "a" : [ 1.50 , -0 , 1E5 ] , "b" : { } } `:            `{"a":[1.50,-0,1E5],"b":{}}`,
+		`"\u0062\/\b\f\n\r\t\u0001\"\\\u000a\u00E9\ud83d\uDE00"`: `"b/\b\f\n\r\t\u0001\"\\\n` + "\u00e9\U0001F600" + `"`,
+		`["\uD83D","\udE00x"]`:                                   `["\ud83d","\ude00x"]`,
+		`[ " a  b " ]`:                                           `[" a  b "]`,
+		`true`:                                                   `true`,
+	} {
+		var got bytes.Buffer
+		k.canon(&got, []byte(in))
+		if got.String() != want {
+			t.Errorf("%s: %s, want %s", in, got.String(), want)
+		}
+	}
+	for in, want := range map[string]string{
+		`{"x":1,"a":2,"x":[3]}`: `{"a":2}`, `{"\u0078":1,"b\u0062":" "}`: `{"bb":" "}`, `{"x":1}`: `{}`, `{ }`: `{}`,
+	} {
+		var got bytes.Buffer
+		k.canonObject(&got, []byte(in), "x")
+		if got.String() != want {
+			t.Errorf("%s without x: %s, want %s", in, got.String(), want)
+		}
 	}
 }

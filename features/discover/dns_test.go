@@ -94,10 +94,10 @@ func TestB41DNS(t *testing.T) {
 			got := strings.Fields(f.pass(step.pass))
 			slices.Sort(got)
 			if strings.Join(got, " ") != step.want {
-				t.Fatalf("step %d: fleet %q, want %q\n%s", i, got, step.want, strings.Join(f.log, "\n"))
+				t.Fatalf("step %d: fleet %q, want %q\n%s", i, got, step.want, strings.Join(f.log(), "\n"))
 			}
-			if last := f.log[len(f.log)-1]; step.log != "" && last != step.log || len(f.log) != step.n {
-				t.Errorf("step %d: %d reports, last %q, want %d, %q", i, len(f.log), last, step.n, step.log)
+			if log := f.log(); len(log) != step.n || step.log != "" && log[len(log)-1] != step.log {
+				t.Errorf("step %d: want report %d to be %q, got %q", i, step.n, step.log, log)
 			}
 		}
 		var snap fleet.Snapshot
@@ -116,8 +116,8 @@ func TestDNSRefusesHugeAnswers(t *testing.T) {
 	}
 	z.set(strings.Join(many, " "), "", nil)
 	follow(t, &DNS{Name: "engines.example", Port: 1, Resolver: &z}, func(f *following) {
-		if got := f.pass(time.Minute); got != "" || len(f.log) != 1 || !strings.Contains(f.log[0], "4097 addresses: more than 4096") {
-			t.Errorf("%q %q", got, f.log)
+		if got := f.pass(time.Minute); got != "" || len(f.log()) != 1 || !strings.Contains(f.log()[0], "4097 addresses: more than 4096") {
+			t.Errorf("%q %q", got, f.log())
 		}
 	})
 }
@@ -250,7 +250,7 @@ func TestFollowReportsRefusedSets(t *testing.T) {
 			t.Errorf("after the next one: %q", got)
 		}
 		want := []string{"+2 -0 ~0", "endpoint a: name used twice (endpoints in force meanwhile: 2)", "+0 -1 ~0"}
-		if diff := cmp.Diff(want, f.log); diff != "" {
+		if diff := cmp.Diff(want, f.log()); diff != "" {
 			t.Error(diff)
 		}
 	})

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,24 +186,34 @@ func TestConfigMapSwap(t *testing.T) {
 
 // following runs a source into a fleet under a fake clock.
 type following struct {
-	t     *testing.T
 	fleet fleet.Fleet
-	log   []string
+
+	mu      sync.Mutex
+	reports []string
+}
+
+// log is what was reported so far.
+func (f *following) log() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.reports)
 }
 
 func follow(t *testing.T, s Source, test func(*following)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := &following{t: t}
+		f := &following{}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			Follow(ctx, &f.fleet, s, func(c fleet.Change, err error) {
+				f.mu.Lock()
+				defer f.mu.Unlock()
 				if err != nil {
-					f.log = append(f.log, err.Error())
+					f.reports = append(f.reports, err.Error())
 				} else {
-					f.log = append(f.log, fmt.Sprintf("+%d -%d ~%d", len(c.Added), len(c.Removed), len(c.Updated)))
+					f.reports = append(f.reports, fmt.Sprintf("+%d -%d ~%d", len(c.Added), len(c.Removed), len(c.Updated)))
 				}
 			})
 		}()
@@ -253,10 +265,10 @@ func TestB41File(t *testing.T) {
 				replace(t, path, step.file)
 			}
 			if got := f.pass(2 * DefaultEvery); got != step.want {
-				t.Fatalf("step %d: fleet %q, want %q\n%s", i, got, step.want, strings.Join(f.log, "\n"))
+				t.Fatalf("step %d: fleet %q, want %q\n%s", i, got, step.want, strings.Join(f.log(), "\n"))
 			}
-			if last := f.log[len(f.log)-1]; step.log != "" && last != step.log || len(f.log) != i+1 {
-				t.Errorf("step %d: log %q", i, f.log)
+			if log := f.log(); len(log) != i+1 || step.log != "" && log[i] != step.log {
+				t.Errorf("step %d: log %q", i, log)
 			}
 		}
 	})

@@ -28,12 +28,12 @@ type network struct {
 	mu    sync.Mutex
 	hosts map[netip.AddrPort]*host
 	open  int // connections
-	most  int
 }
 
 // host is one engine. answer writes a whole raw answer, or hangs, or returns false to have the
 // connection closed.
 type host struct {
+	n      *network
 	e      *fleet.Endpoint
 	answer func(c net.Conn, n int) bool
 	asked  []time.Time
@@ -46,7 +46,7 @@ func newNetwork(t *testing.T) *network {
 
 // add puts an engine on the network under the name e<i>.
 func (n *network) add(i int, answer func(c net.Conn, n int) bool) *host {
-	h := &host{answer: answer, e: &fleet.Endpoint{
+	h := &host{n: n, answer: answer, e: &fleet.Endpoint{
 		Name: fmt.Sprintf("e%d", i), Addr: addrOf(i),
 		Engine: "vllm", Model: "demo", Origin: fmt.Sprintf("endpoints.yaml:%d", i+2),
 	}}
@@ -72,7 +72,6 @@ func (n *network) dial(ctx context.Context, addr netip.AddrPort) (net.Conn, erro
 	}
 	ours, theirs := net.Pipe()
 	n.open++
-	n.most = max(n.most, n.open)
 	go n.serve(h, theirs)
 	return ours, nil
 }
@@ -150,7 +149,7 @@ type bench struct {
 	*network
 	*Scraper
 	fleet fleet.Fleet
-	log   bytes.Buffer
+	log   lockedBuffer
 	set   []*fleet.Endpoint
 }
 
@@ -180,8 +179,8 @@ func inBubble(t *testing.T, setup func(*bench), test func(*bench)) {
 		}
 		close(b.done)
 		synctest.Wait()
-		if b.open != 0 {
-			t.Errorf("%d connections left", b.open)
+		if n := b.connections(); n != 0 {
+			t.Errorf("%d connections left", n)
 		}
 	})
 }
@@ -236,8 +235,49 @@ func (b *bench) lines(containing string) (out []string) {
 	return out
 }
 
+// lockedBuffer is a buffer that is written and read by different goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// times is how often the host was asked.
+func (h *host) times() int {
+	h.n.mu.Lock()
+	defer h.n.mu.Unlock()
+	return len(h.asked)
+}
+
+// path is what the host was last asked for.
+func (h *host) path() string {
+	h.n.mu.Lock()
+	defer h.n.mu.Unlock()
+	return h.paths[len(h.paths)-1]
+}
+
+// connections are those now open.
+func (n *network) connections() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.open
+}
+
 // since are the times a host was asked, in ms since the given one.
 func (h *host) since(t0 time.Time) (ms []int64) {
+	h.n.mu.Lock()
+	defer h.n.mu.Unlock()
 	for _, t := range h.asked {
 		ms = append(ms, t.Sub(t0).Milliseconds())
 	}

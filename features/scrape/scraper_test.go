@@ -57,8 +57,8 @@ func TestIntervals(t *testing.T) {
 				t.Errorf("%s: every %v, want %v", st.Name, st.Every, want)
 			}
 		}
-		if b.most != len(hosts) {
-			t.Errorf("%d connections for %d endpoints", b.most, len(hosts))
+		if n := b.connections(); n != len(hosts) {
+			t.Errorf("%d connections for %d endpoints", n, len(hosts))
 		}
 	})
 }
@@ -77,12 +77,12 @@ func TestSlowEndpointHoldsUpNobody(t *testing.T) {
 				t.Fatalf("the fast endpoint's page is %v old", age)
 			}
 		}
-		if n := len(fast.asked); n < 25 {
+		if n := fast.times(); n < 25 {
 			t.Errorf("fast endpoint asked %d times in 5 s", n)
 		}
 		st := b.Stats(time.Now(), nil)[0]
-		if st.Pages < 5 || st.Failures != [NumCauses]uint64{} || st.Took < 600*time.Millisecond || b.open != 2 {
-			t.Errorf("slow endpoint, asked %d times: %+v", len(slow.asked), st)
+		if st.Pages < 5 || st.Failures != [NumCauses]uint64{} || st.Took < 600*time.Millisecond || b.connections() != 2 {
+			t.Errorf("slow endpoint, asked %d times: %+v", slow.times(), st)
 		}
 	})
 }
@@ -320,8 +320,8 @@ func TestFollowsFleet(t *testing.T) {
 		b.set = []*fleet.Endpoint{b.hosts[addrOf(0)].e, b.hosts[addrOf(1)].e}
 	}, func(b *bench) {
 		b.pass(450 * time.Millisecond)
-		if b.open != 2 || len(b.hosts[addrOf(2)].asked) != 0 {
-			t.Fatalf("%d connections", b.open)
+		if b.connections() != 2 || b.hosts[addrOf(2)].times() != 0 {
+			t.Fatalf("%d connections", b.connections())
 		}
 		moved := *b.hosts[addrOf(1)].e
 		moved.Metrics = "/prometheus/metrics"
@@ -329,23 +329,37 @@ func TestFollowsFleet(t *testing.T) {
 		trt.Engine = "trtllm"
 		b.set = []*fleet.Endpoint{&moved, &trt}
 		b.sync()
-		left := len(b.hosts[addrOf(0)].asked)
+		left := b.hosts[addrOf(0)].times()
 		b.pass(400 * time.Millisecond)
-		if b.open != 2 || len(b.hosts[addrOf(0)].asked) != left {
-			t.Errorf("%d connections; the endpoint that left was asked %d more times", b.open, len(b.hosts[addrOf(0)].asked)-left)
+		if b.connections() != 2 || b.hosts[addrOf(0)].times() != left {
+			t.Errorf("%d connections; the endpoint that left was asked %d more times", b.connections(), b.hosts[addrOf(0)].times()-left)
 		}
 		for i := 1; i <= 2; i++ {
-			if p := b.hosts[addrOf(i)].paths; p[len(p)-1] != "/prometheus/metrics" {
+			if p := b.hosts[addrOf(i)].path(); p != "/prometheus/metrics" {
 				t.Errorf("endpoint %d asked for %v", i, p)
 			}
 		}
 		b.set = []*fleet.Endpoint{}
 		b.sync()
 		b.pass(300 * time.Millisecond)
-		if b.open != 0 || len(b.Stats(time.Now(), nil)) != 0 {
-			t.Errorf("an empty fleet has %d connections", b.open)
+		if b.connections() != 0 || len(b.Stats(time.Now(), nil)) != 0 {
+			t.Errorf("an empty fleet has %d connections", b.connections())
 		}
 	})
+}
+
+// TestHostilePath: a path cannot smuggle anything into the request.
+func TestHostilePath(t *testing.T) {
+	for path, want := range map[string]string{
+		"": "/metrics", "/m": "/m", "/m?a=b": "/m?a=b", "metrics": "/metrics", "http://x/": "/metrics",
+		"/m HTTP/1.1\r\nX: y": "/metrics", "/m\n": "/metrics", "/ü": "/metrics",
+	} {
+		var tg target
+		tg.describe(&fleet.Endpoint{Addr: addrOf(1), Metrics: path})
+		if tg.path != want || !bytes.HasPrefix(tg.request, []byte("GET "+want+" HTTP/1.1\r\nHost: 10.0.0.1:8000\r\n")) {
+			t.Errorf("path %q: %q", path, tg.request)
+		}
+	}
 }
 
 // TestChaos: 60 s of endpoints that join, leave and answer anything; what they say stays possible,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +42,7 @@ type target struct {
 // describe takes over the endpoint's description, which may change while the instance stays.
 func (t *target) describe(e *fleet.Endpoint) {
 	path := e.Metrics
-	if path == "" {
+	if !isPath(path) {
 		path = Path(e.Engine)
 	}
 	if path == t.path {
@@ -50,6 +51,11 @@ func (t *target) describe(e *fleet.Endpoint) {
 	t.path = path
 	t.request = fmt.Appendf(t.request[:0], "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: presage\r\n"+
 		"Accept: text/plain;version=0.0.4\r\nAccept-Encoding: identity\r\n\r\n", path, e.Addr)
+}
+
+// isPath keeps what is no path, from whatever source of endpoints, out of the request.
+func isPath(s string) bool {
+	return strings.HasPrefix(s, "/") && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
 // idle reports whether nothing of interest can happen there unseen: no request of ours is open, and

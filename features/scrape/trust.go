@@ -109,7 +109,7 @@ func (t Trust) frozen(now time.Time, s *fleet.State) bool {
 	l := s.Load
 	busy := l.Known.Has(fleet.KnowWaiting) && l.Waiting > 0 || l.Known.Has(fleet.KnowRunning) && l.Running > 0 ||
 		l.Known.Has(fleet.KnowKV) && l.KVMax > frozenUsage
-	if !busy || s.Requests > 0 || now.Sub(l.ChangedAt) < t.probe() {
+	if !busy || s.Requests > 0 || l.ChangedAt.IsZero() || now.Sub(l.ChangedAt) < t.probe() {
 		return false
 	}
 	empty := s.Since

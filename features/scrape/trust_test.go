@@ -41,6 +41,7 @@ func TestJudge(t *testing.T) {
 		{"full, but the page is old", with(full, func(l *fleet.Load) { l.At = ago(4) }), fleet.Inflight{LastEnd: ago(60)}, Stale},
 		{"idle for long", fleet.Load{At: ago(.1), Known: gauges, ChangedAt: ago(60)}, fleet.Inflight{LastEnd: ago(60)}, Fresh},
 		{"KV left over", fleet.Load{At: ago(.1), Known: gauges, KVUsage: .2, KVMax: .8, ChangedAt: ago(60)}, fleet.Inflight{}, Frozen},
+		{"full, since when is unknown", with(full, func(l *fleet.Load) { l.ChangedAt = time.Time{} }), fleet.Inflight{}, Fresh},
 		{"gauges unknown", fleet.Load{At: ago(.1), Waiting: 9, KVMax: 1, ChangedAt: ago(60)}, fleet.Inflight{}, Fresh},
 	} {
 		s := fleet.State{Endpoint: &fleet.Endpoint{}, Load: &c.load, Inflight: c.ledger, Since: ago(100)}

@@ -82,6 +82,7 @@ func (p *Profile) rate(q *Query, values []float32) {
 		if w == 0 {
 			continue
 		}
+		clear(p.part)
 		s.Score(q, p.keep, p.part)
 		for i, k := range p.keep {
 			if !k {

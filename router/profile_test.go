@@ -298,6 +298,23 @@ func TestProbesAreRare(t *testing.T) {
 			t.Fatalf("minute %d: picked %d for %s", minute, d.Index, d.Why.Reason)
 		}
 	}
+	// Pages that claim nothing are believed: an idle endpoint without the prompt needs no trial.
+	p = profile(t, ProfileSpec{Scorers: published})
+	for i := range q.Snap.States {
+		q.Snap.States[i].Running = 0
+	}
+	for tick := range 10_000 {
+		q.Now = t0.Add(time.Duration(tick) * time.Second)
+		for i := range q.Snap.States {
+			q.Snap.States[i].At = q.Now
+		}
+		if d := decide(t, p, q); d.Index != 1 {
+			t.Fatalf("tick %d: picked %d for %s", tick, d.Index, d.Why.Reason)
+		}
+	}
+	for i := range q.Snap.States {
+		q.Snap.States[i].Running = 5
+	}
 	off := profile(t, ProfileSpec{Scorers: published, Probe: -1})
 	for tick := range 10_000 {
 		q.Now = t0.Add(time.Duration(tick) * time.Second)
@@ -314,14 +331,16 @@ func TestProbesAreRare(t *testing.T) {
 // TestFallbackFollowsTheOrder: the further endpoints are the next best, then those a filter left out.
 func TestFallbackFollowsTheOrder(t *testing.T) {
 	p := profile(t, ProfileSpec{Scorers: weights("kv", 1), Filters: []FilterSpec{{Name: "queue"}}, Fallbacks: 9})
-	q := newQuery(prompt(64), states(5)...)
-	for i, kv := range []float32{0.5, 0.1, 0, 0.3, 0} {
+	q := newQuery(prompt(64), states(7)...)
+	for i, kv := range []float32{0.5, 0.1, 0, 0.3, 0, 0, 0} {
 		q.Snap.States[i].KVUsage = kv
 	}
-	q.Snap.States[2].Waiting = 99
+	for _, i := range []int{2, 5, 6} { // saturated, with 3, 1 and 2 requests of ours
+		q.Snap.States[i].Waiting, q.Snap.States[i].Requests = 99, []int32{2: 3, 5: 1, 6: 2}[i]
+	}
 	q.Keep[4] = false
 	d := decide(t, p, q)
-	if want := []int{3, 0, 2}; d.Index != 1 || !equal(d.Fallback, want) {
+	if want := []int{3, 0, 5, 6, 2}; d.Index != 1 || !equal(d.Fallback, want) {
 		t.Errorf("picked %d, then %v; want 1, then %v", d.Index, d.Fallback, want)
 	}
 }
@@ -393,4 +412,26 @@ func TestOrderOfSpecDoesNotMatter(t *testing.T) {
 			}
 		}
 	})
+}
+
+// sloppy is a scorer that breaks its contract: it says nothing of the first endpoint and nonsense of others.
+type sloppy struct{}
+
+func (sloppy) Name() string       { return "sloppy" }
+func (sloppy) Category() Category { return Distribution }
+func (sloppy) Score(_ *Query, _ []bool, out []float64) {
+	out[1], out[2], out[3], out[4] = math.NaN(), -5, 7, math.Inf(1)
+}
+
+// TestB40SloppyScorer: what a scorer leaves out or gets wrong counts nothing, at most 1, and never
+// leaks from the scorer before it.
+func TestB40SloppyScorer(t *testing.T) {
+	p := profile(t, ProfileSpec{Scorers: weights("kv", 1), Probe: -1})
+	p.scorers, p.weights, p.terms = append(p.scorers, sloppy{}), append(p.weights, 2), append(p.terms, "sloppy")
+	d := decide(t, p, newQuery(prompt(64), states(5)...))
+	for i, want := range []float32{0, 0, 0, 2, 2} {
+		if got := d.Why.Row(i)[1]; got != want {
+			t.Errorf("endpoint %d: %v, want %v", i, got, want)
+		}
+	}
 }

@@ -200,7 +200,9 @@ func TestCandidates(t *testing.T) {
 		case 1:
 			e.Role = fleet.RolePrefill
 		case 2:
-			e.Model, e.Adapters = "demo", []string{"tuned"}
+			e.Model, e.Adapters = "demo", []string{"tuned", "both"}
+		case 5:
+			e.Model = "both"
 		case 3:
 			e.Model = "other"
 		case 4:
@@ -214,25 +216,26 @@ func TestCandidates(t *testing.T) {
 		model   string
 		strict  bool
 		err     error
-		want    []string // why each of the five is out
+		want    []string // why each of the six is out
 		adapter string
 	}{
-		{"base model", &Ask{}, "demo", false, nil, []string{"draining", "prefill only", "", "model", ""}, ""},
-		{"another base model", &Ask{}, "other", true, nil, []string{"draining", "prefill only", "model", "", ""}, ""},
-		{"configured adapter", &Ask{}, "tuned", false, nil, []string{"draining", "prefill only", "", "model", ""}, "tuned"},
-		{"adapter on the page", &Ask{}, "seen", true, nil, []string{"draining", "prefill only", "model", "", ""}, "seen"},
-		{"no model", &Ask{}, "", true, nil, []string{"draining", "prefill only", "", "", ""}, ""},
-		{"subset by address and port", only(addr(2)), "demo", false, nil, []string{"draining", "prefill only", "", "subset", "subset"}, ""},
-		{"subset by address", only(netip.AddrPortFrom(addr(4).Addr(), 0)), "demo", false, nil, []string{"draining", "prefill only", "subset", "subset", ""}, ""},
+		{"base model", &Ask{}, "demo", false, nil, []string{"draining", "prefill only", "", "model", "", "model"}, ""},
+		{"another base model", &Ask{}, "other", true, nil, []string{"draining", "prefill only", "model", "", "", "model"}, ""},
+		{"configured adapter", &Ask{}, "tuned", false, nil, []string{"draining", "prefill only", "", "model", "", "model"}, "tuned"},
+		{"adapter on the page", &Ask{}, "seen", true, nil, []string{"draining", "prefill only", "model", "", "", "model"}, "seen"},
+		{"base model here, adapter there", &Ask{}, "both", true, nil, []string{"draining", "prefill only", "", "model", "", ""}, ""},
+		{"no model", &Ask{}, "", true, nil, []string{"draining", "prefill only", "", "", "", ""}, ""},
+		{"subset by address and port", only(addr(2)), "demo", false, nil, []string{"draining", "prefill only", "", "subset", "subset", "subset"}, ""},
+		{"subset by address", only(netip.AddrPortFrom(addr(4).Addr(), 0)), "demo", false, nil, []string{"draining", "prefill only", "subset", "subset", "", "subset"}, ""},
 		{"subset of another port", only(netip.AddrPortFrom(addr(2).Addr(), 9)), "demo", false, ErrNoEndpoint, nil, ""},
 		{"empty subset", only(), "demo", false, ErrNoEndpoint, nil, ""},
 		{"subset of the draining one", only(addr(0)), "demo", false, ErrNoEndpoint, nil, ""},
 		{"unknown model in a subset, strict", only(addr(2), addr(3)), "nobody", true, ErrUnknownModel, nil, ""},
-		{"unknown model in a subset", only(addr(2), addr(3)), "nobody", false, nil, []string{"draining", "prefill only", "", "", "subset"}, ""},
+		{"unknown model in a subset", only(addr(2), addr(3)), "nobody", false, nil, []string{"draining", "prefill only", "", "", "subset", "subset"}, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			f := pool(t, 5, set)
+			f := pool(t, 6, set)
 			var snap fleet.Snapshot
 			f.Snapshot(t0, &snap)
 			s := snap.States[3]

@@ -89,6 +89,17 @@ func TestRingAgainstReference(t *testing.T) {
 	ring := NewRing(RingOptions{Decisions: capacity, Memory: 4 << 20, Every: 16})
 	ref := &reference{rows: map[router.ID][]Candidate{}, why: map[router.ID]router.Explanation{}}
 	f := pool(t, 12)
+	var drain fleet.Snapshot
+	f.Snapshot(t0, &drain)
+	var list []*fleet.Endpoint
+	for i := range drain.States {
+		e := *drain.States[i].Endpoint
+		e.Drain = i == 5
+		list = append(list, &e)
+	}
+	if _, err := f.Sync(t0, list); err != nil {
+		t.Fatal(err)
+	}
 	r := router.New(router.Options{Fleet: f, Policy: policy(t, "weighted"), Recorder: router.Recorders{ring, ref}, Observer: ring, Seed: 5})
 	rnd := rand.New(rand.NewPCG(1, 1))
 	names := baseline.Policies().Names()
@@ -161,7 +172,10 @@ func TestRingAgainstReference(t *testing.T) {
 		if len(x.Candidates) > topRows || !x.Candidates[0].Picked {
 			t.Fatalf("%s keeps %d candidates, the first picked: %t", id, len(x.Candidates), x.Candidates[0].Picked)
 		}
-		for _, c := range x.Candidates {
+		for i, c := range x.Candidates {
+			if c.LeftOut != "" || i > 1 && worseFirst(x, i) {
+				t.Fatalf("%s keeps %+v", id, x.Candidates)
+			}
 			c.Chance, c.Waiting, c.Running, c.KV, c.Age = nil, nil, nil, nil, nil
 			if !slices.ContainsFunc(ref.rows[id], func(r Candidate) bool { return cmp.Equal(r, c) }) {
 				t.Fatalf("%s: nobody recorded %+v", id, c)
@@ -174,6 +188,15 @@ func TestRingAgainstReference(t *testing.T) {
 	if x := ring.Last(); x == nil || x.ID != ref.ids[len(ref.ids)-1].String() || x.Outcome != nil {
 		t.Errorf("last is %+v", x)
 	}
+}
+
+// worseFirst reports whether candidate i, past the picked one, is better than the one before it.
+func worseFirst(x *Explained, i int) bool {
+	a, b := x.Candidates[i-1].Total, x.Candidates[i].Total
+	if x.Unit == "score" {
+		return b > a
+	}
+	return b < a
 }
 
 func reasonText(r *reference, id router.ID) string { return r.why[id].Reason.String() }

@@ -180,7 +180,8 @@ func TestRunsAddUp(t *testing.T) {
 					rt.Fatalf("%s: ledger %+v, %d open", st.Name, st.Inflight, s.nodes[i].open)
 				}
 			}
-			s.settle()
+			for s.step() { // what is still on its way
+			}
 			for _, tr := range s.trips {
 				if tr.refs > 0 {
 					rt.Fatalf("trip %+v is not over", tr.job)
@@ -196,35 +197,6 @@ func TestRunsAddUp(t *testing.T) {
 			rt.Fatalf("without macro-steps:\n%s", diff)
 		}
 	})
-}
-
-// settle lets what is still on its way arrive after the last request has ended.
-func (s *sim) settle() {
-	for s.alarms.heap[0].due != never || len(s.agenda.items) > 0 || s.feed.next() != nil {
-		s.dry, s.live = false, 0
-		if len(s.agenda.items) > 0 && s.agenda.items[0].task == taskScrape {
-			s.agenda.pop()
-			continue
-		}
-		switch due, top := s.alarms.heap[0].due, never; {
-		default:
-			if len(s.agenda.items) > 0 {
-				top = s.agenda.items[0].at
-			}
-			if w := s.feed.next(); w != nil && w.at <= min(due, top) {
-				x := s.feed.pop()
-				s.now = max(s.now, x.at)
-				s.drop(x.trip)
-			} else if due <= top {
-				s.now = max(s.now, due)
-				s.advance(int(s.alarms.heap[0].node))
-			} else {
-				it := s.agenda.pop()
-				s.now = max(s.now, it.at)
-				s.do(&it)
-			}
-		}
-	}
 }
 
 // apart prefills on one engine and decodes on another.

@@ -165,32 +165,39 @@ func (s *sim) run() {
 	}
 	s.draw()
 	for s.live > 0 || !s.dry {
-		due := s.alarms.heap[0].due
-		word := s.feed.next()
-		top := never
-		if len(s.agenda.items) > 0 {
-			top = s.agenda.items[0].at
-		}
-		switch {
-		case word == nil && due <= top || word != nil && due <= word.at && due <= top:
-			if due == never {
-				return // nothing will ever happen again
-			}
-			s.now = max(s.now, due)
-			s.advance(int(s.alarms.heap[0].node))
-		case word != nil && word.at <= top:
-			s.now = max(s.now, word.at)
-			s.rep.Events++
-			w := s.feed.pop()
-			s.hear(w.trip, w.kind, w.n)
-			s.drop(w.trip)
-		default:
-			it := s.agenda.pop()
-			s.now = max(s.now, it.at)
-			s.rep.Events++
-			s.do(&it)
+		if !s.step() {
+			return
 		}
 	}
+}
+
+// step does the next thing. It returns false when nothing will ever happen again.
+func (s *sim) step() bool {
+	due, top, heard := s.alarms.heap[0].due, never, never
+	if len(s.agenda.items) > 0 {
+		top = s.agenda.items[0].at
+	}
+	if w := s.feed.next(); w != nil {
+		heard = w.at
+	}
+	switch at := min(due, top, heard); {
+	case at == never:
+		return false
+	case at == due:
+		s.now = max(s.now, due)
+		s.advance(int(s.alarms.heap[0].node))
+	case at == heard:
+		s.now = max(s.now, heard)
+		w := s.feed.pop()
+		s.hear(w.trip, w.kind, w.n)
+		s.drop(w.trip)
+	default:
+		it := s.agenda.pop()
+		s.now = max(s.now, it.at)
+		s.rep.Events++
+		s.do(&it)
+	}
+	return true
 }
 
 func (s *sim) do(it *item) {
@@ -230,15 +237,12 @@ const fromSource = 1
 // draw plans the next job of the source.
 func (s *sim) draw() {
 	t := s.take()
-	for !s.dry {
-		t.job = Job{}
-		if !s.src.Next(&t.job) || s.over(t.job.At) {
-			s.dry = true
-			break
-		}
+	if s.src.Next(&t.job) && !s.over(t.job.At) {
 		s.send(t, max(t.job.At, 0), fromSource)
 		return
 	}
+	s.dry = true
+	t.job = Job{}
 	s.unused = append(s.unused, t)
 }
 

@@ -9,6 +9,12 @@
 // one lock, so that the next decision sees the load that the last one placed. A [Flight] is one
 // routed request from decision to end; it feeds the ledger, the prefix index and the [Observer].
 //
+// A [Profile] is the policy of the scorers: filters take candidates out, each [Scorer] rates the rest
+// from 0 to 1, a [Picker] chooses by the weighted sum. Configuration describes it as a [ProfileSpec].
+//
+// Every decision carries its propensity and an [Explanation]: terms per candidate that add up to
+// what was compared, and the reason, which [Verdict] puts into one sentence.
+//
 // Nothing here reads a clock, starts a goroutine or opens a socket; callers pass the time. The
 // simulator and the live service run the same code.
 package router

@@ -20,7 +20,7 @@ func (p *pages) front(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
 		if !p.allowed(r.Host) {
-			refuse(w, http.StatusForbidden, "host name not allowed: call this address by its number, or by a name it was given")
+			refuse(w, http.StatusForbidden, "host name not allowed: call this address by its number, or add the name to admin.hosts")
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -92,19 +92,13 @@ func (b *body) free(m *memory) {
 	*b = body{}
 }
 
-// release gives the body away as a buffer that starts with data; the budget is given back, since
+// release gives the body away: its bytes and the buffer they lie in. The budget is given back, since
 // from here on the transport's flow control bounds what waits.
-func (b *body) release(m *memory) mem.Buffer {
-	var out mem.Buffer
-	switch {
-	case b.kept != nil:
-		out = b.kept.Slice(b.at, b.at+len(b.data))
-		b.kept.Free()
-	case b.own != nil:
+func (b *body) release(m *memory) part {
+	out := part{data: b.data, buf: b.kept, at: b.at}
+	if b.own != nil {
 		*b.own = b.data
-		out = mem.NewBuffer(b.own, m.pool)
-	default:
-		out = mem.SliceBuffer(nil)
+		out.buf, out.at = mem.NewBuffer(b.own, m.pool), 0
 	}
 	m.budget.give(b.held)
 	*b = body{}
@@ -118,43 +112,57 @@ type memory struct {
 	maxBody int64
 }
 
-// pieces appends to out the messages that send the bytes of parts, which it takes over, back to the
-// gateway; the last one ends the body with end. No bytes and no end make no message.
-func pieces(out []mem.BufferSlice, k wire.Kind, end bool, parts ...mem.Buffer) []mem.BufferSlice {
+// part is a span of bytes and the buffer it lies in, at offset at. A part without a buffer belongs to
+// nobody else.
+type part struct {
+	data []byte
+	buf  mem.Buffer
+	at   int
+}
+
+// slice returns bytes of the part as a buffer of their own.
+func (p *part) slice(from, to int) mem.Buffer {
+	if p.buf == nil {
+		return mem.SliceBuffer(p.data[from:to])
+	}
+	return p.buf.Slice(p.at+from, p.at+to)
+}
+
+// pieces appends to out the messages that send the bytes of parts back to the gateway; the last one
+// ends the body with end. No bytes and no end make no message. The parts stay the caller's.
+func pieces(out []mem.BufferSlice, k wire.Kind, end bool, parts []part) []mem.BufferSlice {
 	left := 0
-	for _, p := range parts {
-		left += p.Len()
+	for i := range parts {
+		left += len(parts[i].data)
 	}
 	if left == 0 && end {
-		out = append(out, mem.BufferSlice{mem.SliceBuffer(wire.AppendPiece(nil, k, 0, true))})
+		return append(out, one(wire.AppendPiece(nil, k, 0, true)))
 	}
-	i, from := 0, 0 // the next byte: of parts[i]
+	i, from := 0, 0 // the next byte, in parts[i]
 	for left > 0 {
 		n := min(left, maxPiece)
 		left -= n
-		size := wire.MaxPrefix
+		last := end && left == 0
 		if n < byReference {
-			size += n
+			b := wire.AppendPiece(make([]byte, 0, wire.MaxPrefix+n), k, n, last)
+			for ; i < len(parts); i, from = i+1, 0 { // nothing is left after a piece so small
+				b = append(b, parts[i].data[from:]...)
+			}
+			return append(out, one(b))
 		}
-		head := wire.AppendPiece(make([]byte, 0, size), k, n, end && left == 0)
 		message := make(mem.BufferSlice, 1, 2)
+		message[0] = mem.SliceBuffer(wire.AppendPiece(make([]byte, 0, wire.MaxPrefix), k, n, last))
 		for n > 0 {
-			take := min(n, parts[i].Len()-from)
-			if size > wire.MaxPrefix {
-				head = append(head, parts[i].ReadOnlyData()[from:from+take]...)
-			} else if take > 0 {
-				message = append(message, parts[i].Slice(from, from+take))
+			take := min(n, len(parts[i].data)-from)
+			if take > 0 {
+				message = append(message, parts[i].slice(from, from+take))
 			}
 			n -= take
-			if from += take; from == parts[i].Len() {
+			if from += take; from == len(parts[i].data) {
 				i, from = i+1, 0
 			}
 		}
-		message[0] = mem.SliceBuffer(head)
 		out = append(out, message)
-	}
-	for _, p := range parts {
-		p.Free()
 	}
 	return out
 }

@@ -38,7 +38,9 @@ type exchange struct {
 	subset []netip.AddrPort // the gateway's choice of endpoints
 	narrow bool             // subset is in force
 
-	out []mem.BufferSlice // to be sent, in order
+	out    []mem.BufferSlice // to be sent, in order
+	common wire.Common       // of the reply being made
+	parts  []part            // of the body being sent
 
 	begun   bool        // the first message has come
 	observe bool        // nothing we send is read
@@ -57,8 +59,8 @@ func (x *exchange) reset(s setting) {
 	x.flight.Reset()
 	x.reader.Reset(answer.Opaque, nil)
 	x.setting, x.subset, x.out = s, x.subset[:0], x.out[:0]
-	x.request = requestSide{remove: x.request.remove[:0], set: x.request.set[:0]}
-	x.response = responseSide{}
+	x.request = requestSide{remove: x.request.remove[:0]}
+	x.response = responseSide{remove: x.response.remove[:0]}
 	x.narrow, x.begun, x.observe, x.refused, x.counted = false, false, false, false, false
 	x.api, x.model = request.Opaque, ""
 	x.last, x.routed = time.Time{}, time.Time{}

@@ -16,10 +16,8 @@ type frame struct {
 	buf mem.Buffer
 }
 
-// slice returns the body of the message as a buffer that outlives the frame.
-func (f *frame) slice(start, end int) mem.Buffer {
-	return f.buf.Slice(f.BodyAt+start, f.BodyAt+end)
-}
+// part is the body of the message.
+func (f *frame) part() part { return part{data: f.Body, buf: f.buf, at: f.BodyAt} }
 
 // free gives the memory back.
 func (f *frame) free() {

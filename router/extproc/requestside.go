@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"google.golang.org/grpc/mem"
-
 	"github.com/presage-router/presage/router/extproc/wire"
 )
 
@@ -27,7 +25,6 @@ type requestSide struct {
 	due       time.Time
 
 	body   body
-	set    []wire.Header
 	remove []string // names of the client's control headers
 }
 
@@ -104,7 +101,7 @@ func (x *exchange) requestBody(f *frame) next {
 		}
 		return x.ask()
 	case duplex(r.mode):
-		x.out = pieces(x.out, wire.RequestBody, f.End, f.slice(0, len(f.Body)))
+		x.pass(f)
 	default:
 		x.out = append(x.out, one(replyRequestBody))
 	}
@@ -164,77 +161,102 @@ func (x *exchange) settle(now time.Time, err error) next {
 // sendHeaders answers the headers with the decision, then whatever of body and trailers waits.
 func (x *exchange) sendHeaders() {
 	r := &x.request
-	parts, changed := x.splice()
-	length := 0
-	for _, p := range parts {
-		length += p.Len()
-	}
+	changed := x.splice()
 	destination := x.destination()
-	c := x.common(destination)
+	c := x.decision(destination)
 	if changed && r.declared >= 0 {
-		c.Set = append(c.Set, wire.Header{Name: "content-length", Value: strconv.Itoa(length)})
+		c.Set = append(c.Set, x.length())
 	}
-	x.out = append(x.out, one(wire.AppendReply(nil, wire.RequestHeaders, c, destination)))
+	x.out = append(x.out, one(wire.AppendReply(make([]byte, 0, replySize), wire.RequestHeaders, c, destination)))
 	r.phase = bodyOwed
-	if !r.ended {
-		return
+	if r.ended {
+		if duplex(r.mode) && !r.alone {
+			x.out = pieces(x.out, wire.RequestBody, !r.trailers, x.parts)
+		}
+		r.phase = done
+		if r.trailers {
+			x.out = append(x.out, one(replyRequestTrailers))
+		}
 	}
-	if duplex(r.mode) && !r.alone {
-		x.out = pieces(x.out, wire.RequestBody, !r.trailers, parts...)
-	}
-	r.phase = done
-	if r.trailers {
-		x.out = append(x.out, one(replyRequestTrailers))
-	}
+	x.drop()
 }
+
+// replySize holds most replies that name an endpoint.
+const replySize = 256
 
 // sendWhole answers a buffered body with the decision; its headers were answered before.
 func (x *exchange) sendWhole() {
 	r := &x.request
-	parts, changed := x.splice()
+	changed := x.splice()
 	destination := x.destination()
-	c := x.common(destination)
+	c := x.decision(destination)
 	if changed {
 		c.Replace = true
-		for _, p := range parts {
-			c.Body = append(c.Body, p.ReadOnlyData()...)
+		for i := range x.parts {
+			c.Body = append(c.Body, x.parts[i].data...)
 		}
-		c.Set = append(c.Set, wire.Header{Name: "content-length", Value: strconv.Itoa(len(c.Body))})
-	}
-	for _, p := range parts {
-		p.Free()
+		c.Set = append(c.Set, x.length())
 	}
 	if r.trailers { // there was no body; only metadata can still tell the endpoint
 		x.out = append(x.out, one(wire.AppendReply(nil, wire.RequestTrailers, nil, destination)))
 	} else {
-		x.out = append(x.out, one(wire.AppendReply(nil, wire.RequestBody, c, destination)))
+		x.out = append(x.out, one(wire.AppendReply(make([]byte, 0, replySize), wire.RequestBody, c, destination)))
 	}
 	r.phase = done
+	x.drop()
 }
 
-// splice returns the body as it is to be sent, with the name of its model replaced where a rewrite
-// applies, and gives the collected body away.
-func (x *exchange) splice() (parts []mem.Buffer, changed bool) {
-	r := &x.request
-	data := r.body.data
+// splice takes the collected body over into parts, with the name of its model replaced where a
+// rewrite applies.
+func (x *exchange) splice() (changed bool) {
+	data := x.request.body.data
 	before, model, after := x.req.Splice(data)
-	buf := r.body.release(x.memory)
+	p := x.request.body.release(x.memory)
 	if model == nil {
-		return []mem.Buffer{buf}, false
+		x.parts = append(x.parts[:0], p)
+		return false
 	}
-	defer buf.Free()
-	return []mem.Buffer{
-		buf.Slice(0, len(before)),
-		mem.SliceBuffer(bytes.Clone(model)), // the request is reused before the transport is done
-		buf.Slice(len(data)-len(after), len(data)),
-	}, true
+	x.parts = append(x.parts[:0],
+		part{data: before, buf: p.buf, at: p.at},
+		part{data: bytes.Clone(model)}, // the request is reused before the transport is done
+		part{data: after, buf: p.buf, at: p.at + len(data) - len(after)})
+	return true
 }
 
-// common is what the decision changes in the request's headers.
-func (x *exchange) common(destination string) *wire.Common {
-	r := &x.request
-	r.set = append(r.set[:0], wire.Header{Name: wire.Destination, Value: destination})
-	return &wire.Common{Set: r.set, Remove: r.remove, ClearRoute: x.answer.ClearRouteCache}
+// length is the header that tells the length of parts.
+func (x *exchange) length() wire.Header {
+	n := 0
+	for i := range x.parts {
+		n += len(x.parts[i].data)
+	}
+	return wire.Header{Name: "content-length", Value: strconv.Itoa(n)}
+}
+
+// drop gives up the memory of parts, which all lie in the buffer of the first.
+func (x *exchange) drop() {
+	if x.parts[0].buf != nil {
+		x.parts[0].buf.Free()
+	}
+	clear(x.parts)
+	x.parts = x.parts[:0]
+}
+
+// pass sends a chunk on as it came, in full duplex.
+func (x *exchange) pass(f *frame) {
+	x.parts = append(x.parts[:0], f.part())
+	x.out = pieces(x.out, f.Kind, f.End, x.parts)
+	clear(x.parts)
+	x.parts = x.parts[:0]
+}
+
+// decision is what the decision changes in the request's headers.
+func (x *exchange) decision(destination string) *wire.Common {
+	x.common = wire.Common{
+		Set:        append(x.common.Set[:0], wire.Header{Name: wire.Destination, Value: destination}),
+		Remove:     x.request.remove,
+		ClearRoute: x.answer.ClearRouteCache,
+	}
+	return &x.common
 }
 
 // destination names the picked endpoint and, where the gateway can use them, the next best.

@@ -25,6 +25,7 @@ type responseSide struct {
 	status int  // HTTP status; 0: unknown
 	alien  bool // the content is of a type that the API never answers with
 	failed bool // trailers told of an error
+	remove []string
 }
 
 // responseHeaders notes what is answered, and by whom.
@@ -35,7 +36,8 @@ func (x *exchange) responseHeaders(now time.Time, f *frame) {
 	}
 	x.abandon()
 	var content, encoding []byte
-	var c wire.Common
+	c := &x.common
+	*c = wire.Common{Set: c.Set[:0]}
 	for name, value := range f.Headers {
 		switch {
 		case string(name) == ":status":
@@ -45,15 +47,17 @@ func (x *exchange) responseHeaders(now time.Time, f *frame) {
 		case bytes.EqualFold(name, contentEncoding):
 			encoding = value
 		case internal(name):
-			c.Remove = append(c.Remove, string(name))
+			p.remove = append(p.remove, string(name))
 		}
 	}
 	if p.status >= 100 && p.status < 200 && p.status != http.StatusSwitchingProtocols {
 		x.out = append(x.out, one(replyResponseHeaders)) // the answer is still to come
 		return
 	}
-	if served, err := netip.ParseAddrPort(f.Served()); err == nil {
-		x.flight.Served(netip.AddrPortFrom(served.Addr().Unmap(), served.Port()))
+	if s := f.Served(); s != "" {
+		if served, err := netip.ParseAddrPort(s); err == nil {
+			x.flight.Served(netip.AddrPortFrom(served.Addr().Unmap(), served.Port()))
+		}
 	}
 	p.headed = true
 	x.flight.Status(p.status)
@@ -61,10 +65,10 @@ func (x *exchange) responseHeaders(now time.Time, f *frame) {
 	if x.answer.DecisionHeader && !x.routed.IsZero() {
 		c.Set = append(c.Set, wire.Header{Name: DecisionHeader, Value: x.flight.ID.String()})
 	}
-	if len(c.Set)+len(c.Remove) == 0 {
+	if c.Remove = p.remove; len(c.Set)+len(c.Remove) == 0 {
 		x.out = append(x.out, one(replyResponseHeaders))
 	} else {
-		x.out = append(x.out, one(wire.AppendReply(nil, wire.ResponseHeaders, &c, "")))
+		x.out = append(x.out, one(wire.AppendReply(nil, wire.ResponseHeaders, c, "")))
 	}
 	p.phase = bodyOwed
 	if f.End {
@@ -75,6 +79,9 @@ func (x *exchange) responseHeaders(now time.Time, f *frame) {
 var (
 	contentType     = []byte("content-type")
 	contentEncoding = []byte("content-encoding")
+	eventStream     = []byte("text/event-stream")
+	json            = []byte("application/json")
+	jsonSuffix      = []byte("+json")
 )
 
 // abandon gives up a request that the gateway answers by itself before it knows an endpoint.
@@ -94,11 +101,11 @@ func (x *exchange) form(content, encoding []byte) {
 	form := answer.Opaque
 	if x.api != request.Opaque && p.success() && p.mode != wire.None {
 		kind, _, _ := bytes.Cut(content, []byte(";"))
-		kind = bytes.ToLower(bytes.TrimSpace(kind))
+		kind = bytes.TrimSpace(kind)
 		switch {
-		case string(kind) == "text/event-stream":
+		case bytes.EqualFold(kind, eventStream):
 			form = answer.Events
-		case string(kind) == "application/json" || bytes.HasSuffix(kind, []byte("+json")):
+		case bytes.EqualFold(kind, json) || bytes.HasSuffix(kind, jsonSuffix):
 			form = answer.Document
 		case len(kind) > 0 && x.api != request.Audio: // transcripts may be plain text
 			p.alien = true
@@ -120,7 +127,7 @@ func (x *exchange) responseBody(now time.Time, f *frame) {
 		return
 	}
 	if duplex(p.mode) {
-		x.out = pieces(x.out, wire.ResponseBody, f.End, f.slice(0, len(f.Body)))
+		x.pass(f)
 	} else {
 		x.out = append(x.out, one(replyResponseBody))
 	}

@@ -11,7 +11,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
@@ -96,7 +95,6 @@ const (
 func serverOptions(o *Options, p *pool) []grpc.ServerOption {
 	opts := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec(p)),
-		experimental.BufferPool(p),
 		grpc.MaxRecvMsgSize(int(max(16<<20, o.Limits.MaxBody+messageSlack))),
 		grpc.InitialWindowSize(streamWindow),
 		grpc.InitialConnWindowSize(connWindow),

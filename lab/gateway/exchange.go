@@ -17,6 +17,7 @@ var (
 	errIdle     = errors.New("idle timeout")
 	errSpurious = errors.New("spurious message of the endpoint picker")
 	errReset    = errors.New("upstream reset")
+	errLeft     = errors.New("the endpoint picker closed the stream without an answer")
 )
 
 // exchange is one request under way. Three goroutines share it: run (the handler's) receives from
@@ -37,6 +38,8 @@ type exchange struct {
 	body    *spool
 	work    sync.WaitGroup
 
+	uploaded chan struct{} // closed when nothing more is read of the client's body
+
 	// Of run alone.
 	decided  bool // the request headers are answered
 	bodyDone bool // the request body is answered
@@ -55,12 +58,14 @@ func (x *exchange) run() {
 	if uploading {
 		x.work.Go(x.request)
 	} else {
+		close(x.uploaded)
 		x.bodyDone = true
 		x.body.end()
 	}
-	status := x.serve(!uploading)
+	status, cause := x.serve(!uploading)
 	x.cancel(nil)
-	if uploading {
+	if x.uploads() {
+		x.w.Header().Set("Connection", "close")   // of no effect once the response has begun
 		_ = x.control.SetReadDeadline(time.Now()) // ends a pending read of the body; ignored where unsupported
 	}
 	x.work.Wait()
@@ -70,16 +75,26 @@ func (x *exchange) run() {
 	case x.begun:
 		panic(http.ErrAbortHandler)
 	default:
-		x.w.WriteHeader(status)
+		http.Error(x.w, "ext_proc: "+cause.Error(), status) // Envoy keeps the cause to its access log
 	}
 }
 
-// serve returns 0 when the client has its answer, else the status that it should get.
-func (x *exchange) serve(end bool) int {
+// uploads reports whether the client's body is still being read.
+func (x *exchange) uploads() bool {
+	select {
+	case <-x.uploaded:
+		return false
+	default:
+		return true
+	}
+}
+
+// serve returns 0 when the client has its answer, else the status that it should get, and why.
+func (x *exchange) serve(end bool) (int, error) {
 	if !end {
 		// sent by request, which owns the order headers, body
 	} else if err := x.sendHeaders(true); err != nil && !errors.Is(err, io.EOF) {
-		return http.StatusServiceUnavailable
+		return http.StatusServiceUnavailable, err
 	}
 	for {
 		m, err := x.stream.Recv()
@@ -88,16 +103,16 @@ func (x *exchange) serve(end bool) int {
 		case errors.Is(err, io.EOF):
 			return x.alone()
 		case err != nil && errors.Is(context.Cause(x.ctx), errIdle):
-			return http.StatusGatewayTimeout
+			return http.StatusGatewayTimeout, errIdle
 		case err != nil:
-			return http.StatusServiceUnavailable
+			return http.StatusServiceUnavailable, err
 		}
 		done, err := x.handle(m)
 		switch {
 		case err != nil:
-			return http.StatusInternalServerError
+			return http.StatusInternalServerError, err
 		case done:
-			return 0
+			return 0, nil
 		}
 	}
 }
@@ -180,6 +195,7 @@ func (x *exchange) sendHeaders(end bool) error {
 // request sends the headers and the body of the client's request: chunks as they come, then an
 // empty one that ends it, or the trailers.
 func (x *exchange) request() {
+	defer close(x.uploaded)
 	if x.sendHeaders(false) != nil {
 		return // the receiving side learns why
 	}

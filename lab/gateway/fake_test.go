@@ -142,7 +142,7 @@ func start(t *testing.T, p *picker, cfg Config) *lab {
 	if p == nil {
 		l.Close()
 	} else {
-		p.ended = make(chan error, 16)
+		p.ended = make(chan error, 64)
 		srv := grpc.NewServer()
 		extproc.RegisterExternalProcessorServer(srv, p)
 		go srv.Serve(l)

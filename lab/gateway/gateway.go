@@ -101,7 +101,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
 		Gateway: g, w: w, r: r, control: control, ctx: ctx, cancel: cancel, stream: stream,
 		hint: subsetHint(r.Header, g.cfg.SubsetHeader), header: cleanRequest(r),
-		body: newSpool(ctx, g.cfg.RetryBuffer), taken: make(chan *http.Response, 1),
+		body: newSpool(ctx, g.cfg.RetryBuffer), taken: make(chan *http.Response, 1), uploaded: make(chan struct{}),
 	}
 	x.idle = time.AfterFunc(g.cfg.IdleTimeout, func() { cancel(errIdle) })
 	x.run()

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"testing"
@@ -327,6 +328,29 @@ func TestDestinationLists(t *testing.T) {
 				t.Errorf("answer %d %.40q, want %d", resp.StatusCode, body, c.want)
 			}
 		})
+	}
+}
+
+// A connection that has carried a body to its end can be used again.
+func TestConnectionIsReused(t *testing.T) {
+	addr := backend(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
+	l := start(t, &picker{target: addr}, Config{})
+	reused := 0
+	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+		if i.Reused {
+			reused++
+		}
+	}}
+	for range 20 {
+		req := request(t, "POST", l.url, "again")
+		resp, body := l.do(t, req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+		if resp.StatusCode != http.StatusOK || body != "again" {
+			t.Fatalf("answer %d %q", resp.StatusCode, body)
+		}
+		time.Sleep(time.Millisecond) // the server now waits for the next request
+	}
+	if reused == 0 {
+		t.Error("every request had a connection of its own")
 	}
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -158,6 +159,9 @@ func (x *exchange) begin(status int, h http.Header) {
 	for k, v := range h {
 		out[k] = v
 	}
+	if x.uploads() {
+		out.Set("Connection", "close") // a read that will be cut short leaves the connection unusable
+	}
 	x.w.WriteHeader(status)
 	_ = x.control.Flush()
 }
@@ -201,37 +205,37 @@ func (x *exchange) immediate(v *extproc.ImmediateResponse) (done bool, err error
 
 // alone finishes a request whose picker closed its stream cleanly: allowed once the request is
 // answered and as long as none of the response is in the picker's hands.
-func (x *exchange) alone() int {
+func (x *exchange) alone() (int, error) {
 	x.mu.Lock()
 	x.left = true
 	offered := x.offered
 	x.mu.Unlock()
 	if !x.decided || !x.bodyDone || offered {
-		return http.StatusInternalServerError
+		return http.StatusInternalServerError, errLeft
 	}
 	var resp *http.Response
 	select {
 	case resp = <-x.taken:
 	case <-x.ctx.Done():
-		return http.StatusGatewayTimeout
+		return http.StatusGatewayTimeout, context.Cause(x.ctx)
 	}
 	x.begin(resp.StatusCode, resp.Header)
 	if bodiless(x.r, resp) {
-		return 0
+		return 0, nil
 	}
 	buf := x.buffers.Get().(*[chunkSize]byte)
 	defer x.buffers.Put(buf)
 	for {
 		n, err := resp.Body.Read(buf[:])
 		x.touch()
-		if x.write(buf[:n]) != nil {
-			return http.StatusBadGateway
+		if err := x.write(buf[:n]); err != nil {
+			return http.StatusBadGateway, err
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return 0
+			return 0, nil
 		case err != nil:
-			return http.StatusBadGateway
+			return http.StatusBadGateway, err
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/presage-router/presage/features/request"
 	"github.com/presage-router/presage/features/scrape"
 )
 
@@ -22,6 +23,9 @@ func (d *decoder) check(c *Config) {
 	if c.Request.TotalBytes < c.Request.MaxBody {
 		d.fault(d.line("request.total_bytes"), "request.total_bytes",
 			bytesText(c.Request.TotalBytes)+" is less than request.max_body, "+bytesText(c.Request.MaxBody), "raise it, or lower request.max_body")
+	}
+	if _, err := request.NewParser(request.Config{Rewrite: c.Request.Rewrite, Priorities: c.Priorities}); err != nil {
+		d.fault(d.line("request.rewrite"), "request.rewrite", err.Error(), "write the name of a model")
 	}
 	for _, f := range []struct {
 		key   string

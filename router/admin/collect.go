@@ -53,17 +53,6 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// emitter sends metrics of one gathering.
-type emitter chan<- prometheus.Metric
-
-func (e emitter) gauge(d *prometheus.Desc, v float64, labels ...string) {
-	e <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-}
-
-func (e emitter) counter(d *prometheus.Desc, v float64, labels ...string) {
-	e <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
-}
-
 // Collect implements [prometheus.Collector].
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	e := emitter(ch)
@@ -85,7 +74,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		c.endpoint(e, s, telemetry.Clean(s.Name), now)
 	}
 	for name, n := range states {
-		e.gauge(descStates, float64(n), name)
+		e.gauge(descStates, float64(n), pairs("state", name)...)
 	}
 	for name, t := range c.m.ttfts.take(shown) {
 		ch <- prometheus.MustNewConstSummary(descTTFT, t.count, t.seconds, nil, telemetry.Clean(name))
@@ -95,27 +84,29 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 
 // endpoint says what is known of one endpoint; what its page does not say is absent.
 func (c *collector) endpoint(e emitter, s *fleet.State, name string, now time.Time) {
-	e.gauge(descInfo, 1, name, telemetry.Clean(s.Model), telemetry.Clean(s.Engine), telemetry.Clean(s.GPU), s.Role.String())
-	e.counter(descDecisions, float64(s.Begun), name)
-	e.counter(descWork, float64(s.BegunUncached), name)
-	e.gauge(descRequests, float64(s.Requests), name)
-	e.gauge(descUncached, float64(s.Uncached), name)
+	e.gauge(descInfo, 1, pairs("endpoint", name, "engine", telemetry.Clean(s.Engine), "gpu", telemetry.Clean(s.GPU),
+		"model", telemetry.Clean(s.Model), "role", s.Role.String())...)
+	is := pairs("endpoint", name)
+	e.counter(descDecisions, float64(s.Begun), is...)
+	e.counter(descWork, float64(s.BegunUncached), is...)
+	e.gauge(descRequests, float64(s.Requests), is...)
+	e.gauge(descUncached, float64(s.Uncached), is...)
 	if s.At.IsZero() {
 		return
 	}
-	e.gauge(descAge, now.Sub(s.At).Seconds(), name)
-	e.gauge(descFailing, float64(s.Errors), name)
+	e.gauge(descAge, now.Sub(s.At).Seconds(), is...)
+	e.gauge(descFailing, float64(s.Errors), is...)
 	if s.Known.Has(fleet.KnowRunning) {
-		e.gauge(descRunning, float64(s.Running), name)
+		e.gauge(descRunning, float64(s.Running), is...)
 	}
 	if s.Known.Has(fleet.KnowWaiting) {
-		e.gauge(descWaiting, float64(s.Waiting), name)
+		e.gauge(descWaiting, float64(s.Waiting), is...)
 	}
 	if kv := finite(float64(s.KVUsage)); s.Known.Has(fleet.KnowKV) && kv != nil {
-		e.gauge(descKV, *kv, name)
+		e.gauge(descKV, *kv, is...)
 	}
 	if s.Known.Has(fleet.KnowRunning | fleet.KnowWaiting) {
-		e.gauge(descForeign, float64(max(0, s.Running+s.Waiting-s.Requests)), name)
+		e.gauge(descForeign, float64(max(0, s.Running+s.Waiting-s.Requests)), is...)
 	}
 }
 
@@ -125,7 +116,7 @@ func (c *collector) service(e emitter) {
 		e.gauge(descHerd, r)
 	}
 	if p := c.m.policy.Load(); p != nil {
-		e.gauge(descPolicy, 1, *p)
+		e.gauge(descPolicy, 1, pairs("policy", *p)...)
 	}
 	r := &c.m.reload
 	r.mu.Lock()
@@ -138,10 +129,10 @@ func (c *collector) service(e emitter) {
 			e.gauge(descReloadTime, float64(at.UnixNano())/1e9)
 		}
 	}
-	e.counter(descDropped, float64(c.m.models.Dropped()), "model")
-	e.counter(descDropped, float64(c.m.arms.Dropped()), "arm")
-	e.counter(descDropped, float64(c.m.policies.Dropped()), "policy")
-	e.counter(descDropped, float64(c.hidden.Load()), "endpoint")
+	e.counter(descDropped, float64(c.m.models.Dropped()), pairs("label", "model")...)
+	e.counter(descDropped, float64(c.m.arms.Dropped()), pairs("label", "arm")...)
+	e.counter(descDropped, float64(c.m.policies.Dropped()), pairs("label", "policy")...)
+	e.counter(descDropped, float64(c.hidden.Load()), pairs("label", "endpoint")...)
 }
 
 var _ prometheus.Collector = (*collector)(nil)

@@ -57,7 +57,7 @@ func rewriteOption(dst *map[string]string) option {
 func prioritiesOption(dst *map[string]int) option {
 	return option{
 		key: "priorities", kind: "mapping of objective to whole number", def: "none",
-		about: "Priority of the objectives that requests name in `x-gateway-inference-objective`; higher is more urgent, others are 0. Negative priorities are shed first.",
+		about: "Priority of the objectives that requests name in `x-gateway-inference-objective`; higher is more urgent, objectives not listed are 0.",
 		set: func(d *decoder, key string, n *node) {
 			out := make(map[string]int)
 			d.pairs(key, n, "a mapping of priorities", func(at string, e entry) {

@@ -35,7 +35,7 @@ func (c *Config) options() []option {
 		textOption("tls.key", "Private key, PEM. With mode `files`.", "a file", &c.TLS.Key),
 	}, c.fleetOptions(), []option{
 		sizeOption("request.max_body", "Largest request body; a larger one is answered 413.", &c.Request.MaxBody, 1<<10, 1<<30),
-		sizeOption("request.total_bytes", "Memory for all request bodies held at once; past it requests are answered 503. At least `request.max_body`.", &c.Request.TotalBytes, 1<<10, 1<<40),
+		sizeOption("request.total_bytes", "Memory for all request bodies held at once; past it requests are answered 503. At least `request.max_body`.", &c.Request.TotalBytes, 1<<10, 1<<38),
 		durationOption("request.decision_deadline", "Longest time from a complete body to the answer; past it the request is answered 503.", &c.Request.DecisionDeadline, time.Millisecond, 10*time.Minute),
 		choiceOption("request.unknown_model", "A model name that no endpoint serves is routed anywhere (`route`) or refused (`404`).", &c.Request.UnknownModel, UnknownRoute, Unknown404),
 		rewriteOption(&c.Request.Rewrite),

@@ -39,7 +39,7 @@ func golden(t *testing.T, path, got string) {
 	t.Helper()
 	path = filepath.FromSlash(path)
 	if *rewrite {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/presage-router/presage/cmd/internal/config"
+	"github.com/presage-router/presage/cmd/internal/serve"
+)
+
+type checkCommand struct {
+	Config string `short:"c" required:"" placeholder:"FILE" help:"Configuration file."`
+	JSON   bool   `name:"json" help:"Print one JSON object; problems go to stderr all the same."`
+}
+
+// Run reads the configuration and the files that it names, and prints every problem.
+func (c *checkCommand) Run(t *terminal) error {
+	cfg, warnings, err := config.Load(c.Config, serve.Policies().Names())
+	for _, w := range warnings {
+		fmt.Fprintln(t.err, w)
+	}
+	if err == nil {
+		err = serve.CheckFiles(cfg)
+	}
+	if c.JSON {
+		if jerr := t.json(map[string]bool{"ok": err == nil}); jerr != nil {
+			return jerr
+		}
+	}
+	if err != nil {
+		return usageError{err}
+	}
+	if !c.JSON {
+		fmt.Fprintf(t.out, "%s is valid\n", c.Config)
+	}
+	return nil
+}

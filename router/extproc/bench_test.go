@@ -2,6 +2,7 @@ package extproc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -202,7 +203,7 @@ func exchangeOverTCP(b *testing.B, conn *grpc.ClientConn, msgs [][]byte) {
 	for {
 		var r []byte
 		if err := s.RecvMsg(&r); err != nil {
-			if err != io.EOF {
+			if !errors.Is(err, io.EOF) {
 				b.Error(err)
 			}
 			return

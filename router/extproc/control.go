@@ -13,6 +13,9 @@ var obeyed = [][]byte{[]byte("x-presage-"), []byte("x-prefiller-"), []byte("x-da
 // internal reports whether a header is between gateway, router and engines alone: what clients send
 // under such a name must not reach an engine, and what engines send must not reach a client.
 func internal(name []byte) bool {
+	if len(name) == 0 || name[0]|0x20 != 'x' { // all of them are extensions
+		return false
+	}
 	for _, p := range obeyed {
 		if len(name) >= len(p) && bytes.EqualFold(name[:len(p)], p) {
 			return true

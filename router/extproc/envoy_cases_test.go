@@ -126,10 +126,10 @@ func everyMode(t *testing.T, s *site) {
 			}
 		}
 		// header-only requests and answers
-		if resp, _ := s.do(l.Name, http.MethodGet, "/v1/models", nil); resp.StatusCode != 200 || !strings.HasPrefix(resp.Header.Get(extproc.DecisionHeader), "d-") {
+		if resp, _ := s.do(l.Name, http.MethodGet, "/v1/models", nil); resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get(extproc.DecisionHeader), "d-") {
 			t.Errorf("%s: GET: status %d, headers %v", l.Name, resp.StatusCode, resp.Header)
 		}
-		if resp, _ := s.do(l.Name, http.MethodHead, "/v1/models", nil); resp.StatusCode != 200 {
+		if resp, _ := s.do(l.Name, http.MethodHead, "/v1/models", nil); resp.StatusCode != http.StatusOK {
 			t.Errorf("%s: HEAD: status %d", l.Name, resp.StatusCode)
 		}
 		for _, o := range s.idle(2) {
@@ -317,7 +317,7 @@ func fallbackRetry(t *testing.T, s *site) {
 	s.order(0, 1, 2)
 	s.ups[0].fail("503")
 	resp, b := s.do("duplex", http.MethodPost, chatPath, chatBody)
-	if resp.StatusCode != 503 || string(b) != "no healthy upstream\n" {
+	if resp.StatusCode != http.StatusServiceUnavailable || string(b) != "no healthy upstream\n" {
 		t.Errorf("status %d, body %q", resp.StatusCode, b)
 	}
 	if o := s.idle(1)[0]; o.Endpoint != "u1" || o.Cause != fleet.UpstreamError || o.Status != 503 {

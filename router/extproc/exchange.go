@@ -34,6 +34,7 @@ type exchange struct {
 	head     request.Head
 	flight   router.Flight
 	reader   answer.Reader
+	renamer  answer.Renamer
 
 	subset []netip.AddrPort // the gateway's choice of endpoints
 	narrow bool             // subset is in force
@@ -102,18 +103,6 @@ func (x *exchange) receive(now time.Time, f *frame) next {
 	return n
 }
 
-// hints takes over the gateway's choice of endpoints, which may come with any message; the last
-// one before the decision counts.
-func (x *exchange) hints(m *wire.Message) {
-	if x.request.decided || !m.Narrowed() {
-		return
-	}
-	x.narrow, x.subset = true, x.subset[:0]
-	for item := range m.Hints {
-		x.subset = appendAddresses(x.subset, item)
-	}
-}
-
 // owing reports whether ending the stream now would lose what the gateway waits for.
 func (x *exchange) owing() bool {
 	if x.observe || x.refused {
@@ -163,44 +152,6 @@ func (x *exchange) finish(now time.Time, out *router.Outcome) {
 func (x *exchange) lose(now time.Time, c fleet.Cause) {
 	x.finish(now, &router.Outcome{Cause: c, Usage: x.reader.Usage()})
 	x.reader.Reset(answer.Opaque, nil)
-}
-
-// expire gives up what has taken too long by now.
-func (x *exchange) expire(now time.Time) next {
-	if at, ok := x.deadline(); !ok || now.Before(at) {
-		return receive
-	}
-	switch {
-	case x.request.deciding: // the flight is not ours to look at
-		return x.refuse(pastDeadline())
-	case x.flight.Open():
-		x.lose(now, fleet.Expired) // bytes go on passing, but the endpoint is not blamed for ever
-	default:
-		return x.refuse(tooSlow())
-	}
-	return receive
-}
-
-// deadline returns when expire has something to do, if nothing happens until then.
-func (x *exchange) deadline() (time.Time, bool) {
-	r := &x.request
-	switch {
-	case x.refused || x.observe:
-	case r.deciding:
-		return r.due, true
-	case x.flight.Open():
-		return earlier(x.last.Add(x.limits.Idle), x.routed.Add(x.limits.MaxAge)), true
-	case r.phase != idle && !r.decided && !r.abandoned:
-		return x.last.Add(x.limits.BodyIdle), true
-	}
-	return time.Time{}, false
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // end tells that the stream is over; c is the cause of what is still open.

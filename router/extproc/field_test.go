@@ -2,12 +2,8 @@ package extproc
 
 import (
 	"bytes"
-	"context"
-	"fmt"
-	"io"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +13,6 @@ import (
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/features/request"
-	"github.com/presage-router/presage/router"
 )
 
 // The tests named B.. are field bugs, each under its number in the collection.
@@ -37,6 +32,46 @@ func event(data string) string { return "data: " + data + "\n\n" }
 
 func delta(text string) string {
 	return event(`{"choices":[{"index":0,"delta":{"content":"` + text + `"}}]}`)
+}
+
+// TestB04ModelNameInAnswers: a model that was renamed on the way to the engine has the client's name
+// in the answer, and only there; the answer is read as ever.
+func TestB04ModelNameInAnswers(t *testing.T) {
+	config := request.Config{Rewrite: map[string]string{"alias": "demo"}}
+	body := []byte(`{"model":"alias","stream":true,"messages":[{"role":"user","content":"hello"}]}`)
+	token := event(`{"id":"1","model":"demo","choices":[{"index":0,"delta":{"content":"demo"}}]}`)
+	answer := token + token + event(`{"model":"demo","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2}}`) + event("[DONE]")
+	want := strings.ReplaceAll(answer, `"model":"demo"`, `"model":"alias"`)
+	for name, end := range map[string]message{"end": respBody("", true), "trailers": respTrailers("x", "y")} {
+		for _, size := range []int{1, 30, 1000} {
+			l := newLab(t, labOptions{config: config})
+			msgs := []message{chat(fds), reqBody(body, true), respHeaders(false, "200", "content-type", "text/event-stream", "content-length", "7")}
+			for b := strings.TrimSuffix(answer, "\n"); len(b) > 0; b = b[min(size, len(b)):] {
+				msgs = append(msgs, respBody(b[:min(size, len(b))], false))
+			}
+			tr := l.run(errReset, append(msgs, end)...)
+			_, answered := tr.bodies()
+			equalBytes(t, name, answered, []byte(strings.TrimSuffix(want, "\n")))
+			if o := l.only(); o.Cause != fleet.Complete || o.OutputTokens != 2 || o.PromptTokens != 9 || o.Model != "alias" {
+				t.Errorf("%s: observed %+v", name, o)
+			}
+			for _, r := range tr.replies {
+				if h := r.GetResponseHeaders(); h != nil && !cmp.Equal(h.GetResponse().GetHeaderMutation().GetRemoveHeaders(), []string{"content-length"}) {
+					t.Errorf("%s: response headers answered with %v", name, h)
+				}
+			}
+			l.settled()
+		}
+	}
+	// compressed, refused, not renamed: nothing changes
+	for _, c := range [][]message{
+		{chat(fds), reqBody(body, true), respHeaders(false, "200", "content-type", "application/json", "content-encoding", "gzip"), respBody(`{"model":"demo"}`, true)},
+		{chat(fds), reqBody(body, true), respHeaders(false, "400", "content-type", "application/json"), respBody(`{"model":"demo"}`, true)},
+		{chat(fds), reqBody(chatBody, true), respHeaders(false, "200", "content-type", "application/json"), respBody(`{"model":"demo"}`, true)},
+	} {
+		_, answered := newLab(t, labOptions{config: config}).run(errReset, c...).bodies()
+		equalBytes(t, "answer", answered, []byte(`{"model":"demo"}`))
+	}
 }
 
 // TestB11RealStreamInAnyCut sends a real stream of an engine through the service in chunks of every
@@ -234,258 +269,6 @@ func TestB17AnswersThatAreNotAClean200(t *testing.T) {
 		}
 		l.settled()
 	}
-}
-
-// TestB31ClientLeaves: every way of leaving releases what was held, exactly once.
-func TestB31ClientLeaves(t *testing.T) {
-	all := join(streamChat(), []message{sseHeaders(), respBody(delta("x"), false), respBody(event("[DONE]"), false), respBody("", true)})
-	for n := range len(all) {
-		for _, end := range []error{errReset, io.EOF} {
-			l := newLab(t, labOptions{})
-			l.run(end, all[:n]...)
-			l.settled()
-			switch {
-			case n == 0:
-				if l.count("ended") != 0 {
-					t.Errorf("a stream without request was counted: %v", l.stats)
-				}
-			case n == 1: // never routed
-				if len(l.observations()) != 0 || l.count("ended client_gone") != 1 {
-					t.Errorf("unrouted request: %v", l.stats)
-				}
-			default:
-				if o := l.only(); o.Cause != fleet.ClientGone || l.count("ended client_gone") != 1 {
-					t.Errorf("after %d messages: %v, %v", n, o.Cause, l.stats)
-				}
-			}
-		}
-	}
-}
-
-// TestB31ClientLeavesWhileQueued: a request held back by admission is never dispatched once its
-// client has gone.
-func TestB31ClientLeavesWhileQueued(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, labOptions{Options: Options{Admission: admit(func(ctx context.Context) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})}})
-		ctx, cancel := context.WithCancel(context.Background())
-		time.AfterFunc(50*ms, cancel)
-		start := time.Now()
-		tr := l.play(ctx, errReset, wholeChat()...)
-		if d := time.Since(start); d != 50*ms {
-			t.Errorf("left after %v", d)
-		}
-		if l.count("began") != 0 || l.count("ended client_gone") != 1 || len(tr.replies) != 0 {
-			t.Errorf("stats %v, replies %q", l.stats, tr.kinds())
-		}
-		l.settled()
-	})
-}
-
-type admit func(ctx context.Context) error
-
-func (a admit) Admit(ctx context.Context, _ *request.Request, _ int) error { return a(ctx) }
-
-// TestB31SilenceIsFinite: a request nothing is heard of is released by its age or its silence, and
-// its bytes still pass should it speak again.
-func TestB31SilenceIsFinite(t *testing.T) {
-	for name, c := range map[string]struct {
-		limits Limits
-		at     time.Duration
-	}{
-		"idle": {Limits{Idle: time.Minute}, time.Minute},
-		"age":  {Limits{MaxAge: 30 * time.Second}, 30 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			l := newLab(t, labOptions{Options: Options{Limits: c.limits}})
-			done := make(chan transcript)
-			go func() {
-				done <- l.run(errReset, join(streamChat(), []message{sseHeaders().after(2 * time.Hour), respBody(delta("x"), false), respBody(event("[DONE]"), true)})...)
-			}()
-			time.Sleep(c.at - 1)
-			synctest.Wait()
-			if n := l.inflight(); n != 1 {
-				t.Errorf("%s: %d in flight before the limit", name, n)
-			}
-			time.Sleep(2)
-			synctest.Wait()
-			if n := l.inflight(); n != 0 {
-				t.Errorf("%s: %d in flight after the limit", name, n)
-			}
-			if o := l.only(); o.Cause != fleet.Expired {
-				t.Errorf("%s: %v", name, o.Cause)
-			}
-			if tr := <-done; tr.kinds() != "headers body+$ HEADERS BODY+ BODY+$" || tr.err != nil {
-				t.Errorf("%s: replies %q, error %v", name, tr.kinds(), tr.err)
-			}
-			l.only()
-			l.settled()
-		})
-	}
-}
-
-// TestB32DecrementsHappenOnce follows one address through two instances.
-func TestB32DecrementsHappenOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, labOptions{fleet: []string{"10.0.0.1:8000"}})
-		var wg sync.WaitGroup
-		start := func(msgs ...message) {
-			wg.Add(1)
-			go func() { defer wg.Done(); l.run(errReset, msgs...) }()
-		}
-		now := func(want int) {
-			t.Helper()
-			synctest.Wait()
-			if n := l.inflight(); n != want {
-				t.Errorf("in flight %d, want %d", n, want)
-			}
-		}
-		endpoint := func() *fleet.Endpoint {
-			var s fleet.Snapshot
-			l.fleet.Snapshot(time.Now(), &s)
-			return s.States[0].Endpoint
-		}
-		a := endpoint()
-		start(join(streamChat(), []message{sseHeaders(), respBody(event("[DONE]"), true).after(4 * time.Second), unknown().after(5 * time.Second)})...)
-		now(1)
-		if _, err := l.fleet.Sync(time.Now(), nil); err != nil {
-			t.Fatal(err)
-		}
-		b := *a
-		if _, err := l.fleet.Sync(time.Now(), []*fleet.Endpoint{&b}); err != nil {
-			t.Fatal(err)
-		}
-		now(0) // the new instance inherits nothing
-		start(join(streamChat(), []message{sseHeaders().after(6 * time.Second), respBody(delta("x"), false), respBody(event("[DONE]"), true).after(7 * time.Second)})...)
-		now(1)
-		time.Sleep(4500 * ms) // the first request's answer ends, then its stream
-		now(1)
-		time.Sleep(1000 * ms)
-		now(1)
-		time.Sleep(1000 * ms) // the second one's answer is under way
-		now(1)
-		time.Sleep(1000 * ms)
-		now(0)
-		wg.Wait()
-		l.settled()
-		if n := len(l.observations()); n != 2 {
-			t.Errorf("%d observations", n)
-		}
-	})
-}
-
-// TestB33EqualRequestIDs: streams share nothing, whatever their clients call them.
-func TestB33EqualRequestIDs(t *testing.T) {
-	l := newLab(t, labOptions{})
-	for _, id := range [][]string{{"x-request-id", "r-1"}, nil, {"x-request-id", ""}} {
-		var wg sync.WaitGroup
-		for i := range 8 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				body := fmt.Appendf(nil, `{"model":"demo","messages":[{"role":"user","content":"%s"}]}`, strings.Repeat(string(rune('a'+i)), 5000))
-				msgs := []message{chat(fds, id...)}
-				for b := body; len(b) > 0; b = b[min(len(b), 100):] {
-					msgs = append(msgs, reqBody(b[:min(len(b), 100)], false))
-				}
-				msgs = append(msgs, reqBody(nil, true), sseHeaders())
-				answer := strings.Repeat(delta(string(rune('A'+i))), 50) + event(fmt.Sprintf(`{"usage":{"prompt_tokens":%d,"completion_tokens":50}}`, 100+i)) + event("[DONE]")
-				for b := answer; len(b) > 0; b = b[min(len(b), 60):] {
-					msgs = append(msgs, respBody(b[:min(len(b), 60)], false))
-				}
-				tr := l.run(errReset, append(msgs, respBody("", true))...)
-				sent, answered := tr.bodies()
-				equalBytes(t, "request body", sent, body)
-				equalBytes(t, "response body", answered, []byte(answer))
-			}()
-		}
-		wg.Wait()
-	}
-	prompts := map[int]int{}
-	for _, o := range l.observations() {
-		if o.Cause != fleet.Complete || o.OutputTokens != 50 {
-			t.Errorf("observed %+v", o)
-		}
-		prompts[o.PromptTokens]++
-	}
-	for i := range 8 {
-		if prompts[100+i] != 3 {
-			t.Errorf("prompts %v", prompts)
-		}
-	}
-	l.settled()
-}
-
-// TestB48ClientSendsTheRoutingHeader: internal headers of clients reach nobody, in no mode and in no
-// spelling; those of engines do not reach the client.
-func TestB48ClientSendsTheRoutingHeader(t *testing.T) {
-	evil := []string{
-		"x-gateway-destination-endpoint", "10.0.0.99:8000", "X-Gateway-Destination-Endpoint", "10.0.0.98:8000,10.0.0.97:8000",
-		"x-gateway-destination-endpoint-subset", "10.0.0.3", "x-gateway-destination-endpoint-served", "10.0.0.99:1", "x-gateway-model-name-rewrite", "other",
-		"x-gateway-inference-objective", strings.Repeat("o", 8192), "x-prefiller-host-port", "10.0.0.99:8000", "x-data-parallel-host-port", "10.0.0.99:1", "x-presage-decision", "d-1\r\nx-evil: 1",
-		"x-llm-d-slo-ttft-ms", "1", "x-harmless", "stays", "x-gateway-destination-endpoint", "",
-	}
-	var names []string
-	for i := 0; i < len(evil); i += 2 {
-		if evil[i] != "x-harmless" {
-			names = append(names, evil[i])
-		}
-	}
-	for name, msgs := range map[string][]message{
-		"normal":    {chat(fds, evil...), reqBody(chatBody, true)},
-		"opaque":    {open(fds, false, append([]string{":method", "POST", ":path", "/v1/other"}, evil...)...), reqBody([]byte("x"), true)},
-		"buffered":  {chat(buffered, evil...), reqBody(chatBody, true)},
-		"streamed":  {chat(streamed, evil...), reqBody(chatBody, true)},
-		"none":      {chat(none, evil...)},
-		"get":       {open(fds, true, append([]string{":method", "GET", ":path", "/v1/models"}, evil...)...)},
-		"plain too": {plain(chat(fds, evil...)), reqBody(chatBody, true)},
-	} {
-		l := newLab(t, labOptions{})
-		tr := l.run(errReset, msgs...)
-		set, remove, metadata := tr.mutation()
-		if !cmp.Equal(set, map[string]string{"x-gateway-destination-endpoint": "10.0.0.1:8000"}) || metadata != "10.0.0.1:8000" {
-			t.Errorf("%s: set %v, metadata %q", name, set, metadata)
-		}
-		for _, n := range names {
-			if !containsString(remove, n) {
-				t.Errorf("%s: %s is not removed", name, n)
-			}
-		}
-		if containsString(remove, "x-harmless") {
-			t.Errorf("%s: a harmless header is removed", name)
-		}
-	}
-	// refusals: the client's value must reach nobody, so nothing but the answer may be sent
-	for name, l := range map[string]*lab{
-		"no endpoint": newLab(t, labOptions{fleet: []string{}}),
-		"saturated":   newLab(t, labOptions{policy: first{before: func(*router.Query) error { return router.ErrSaturated }}}),
-	} {
-		if tr := l.run(errReset, chat(fds, evil...), reqBody(chatBody, true)); tr.immediate() == nil || len(tr.replies) != 1 {
-			t.Errorf("%s: replies %q", name, tr.kinds())
-		}
-	}
-	if tr := newLab(t, labOptions{}).run(errReset, chat(fds, evil...), reqBody([]byte("no json"), true)); tr.immediate() == nil || len(tr.replies) != 1 {
-		t.Errorf("bad body: replies %q", tr.kinds())
-	}
-	// responses
-	l := newLab(t, labOptions{})
-	tr := l.run(errReset, join(wholeChat(), []message{respHeaders(true, "204", "x-gateway-destination-endpoint", "10.0.0.1:8000", "set-cookie", "a", "set-cookie", "b")})...)
-	for _, r := range tr.replies {
-		if h := r.GetResponseHeaders(); h != nil && !cmp.Equal(h.GetResponse().GetHeaderMutation().GetRemoveHeaders(), []string{"x-gateway-destination-endpoint"}) {
-			t.Errorf("response: %v", h)
-		}
-	}
-}
-
-func containsString(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // plain moves header values to the field that older gateways use.

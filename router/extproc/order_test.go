@@ -73,11 +73,11 @@ func playOrder(t tester, request, response, trouble byte, order []byte) {
 
 // direction is one direction of an exchange, as its messages and replies tell.
 type direction struct {
-	began, ended, trailers bool // by messages received
-	received, sent         []byte
-	headers, body, tail    int // replies
-	finished               bool
-	loose                  bool // the gateway itself did not begin with the headers
+	began, ended        bool // by messages received
+	received, sent      []byte
+	headers, body, tail int // replies
+	finished            bool
+	loose               bool // the gateway itself did not begin with the headers
 }
 
 // checkOrder judges a transcript by the protocol alone.

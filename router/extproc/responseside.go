@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/presage-router/presage/features/fleet"
-	"github.com/presage-router/presage/features/request"
 	"github.com/presage-router/presage/router"
-	"github.com/presage-router/presage/router/extproc/answer"
 	"github.com/presage-router/presage/router/extproc/wire"
 )
 
@@ -25,6 +23,7 @@ type responseSide struct {
 	status int  // HTTP status; 0: unknown
 	alien  bool // the content is of a type that the API never answers with
 	failed bool // trailers told of an error
+	rename bool // the model's name is put back as the client knows it
 	remove []string
 }
 
@@ -62,6 +61,9 @@ func (x *exchange) responseHeaders(now time.Time, f *frame) {
 	p.headed = true
 	x.flight.Status(p.status)
 	x.form(content, encoding)
+	if p.rename { // its length changes
+		p.remove = append(p.remove, "content-length")
+	}
 	if x.answer.DecisionHeader && !x.routed.IsZero() {
 		c.Set = append(c.Set, wire.Header{Name: DecisionHeader, Value: x.flight.ID.String()})
 	}
@@ -94,41 +96,18 @@ func (x *exchange) abandon() {
 	r.body.free(x.memory)
 }
 
-// form decides how the answer is read: only what the APIs promise, only when it succeeded, and never
-// what is compressed.
-func (x *exchange) form(content, encoding []byte) {
-	p := &x.response
-	form := answer.Opaque
-	if x.api != request.Opaque && p.success() && p.mode != wire.None {
-		kind, _, _ := bytes.Cut(content, []byte(";"))
-		kind = bytes.TrimSpace(kind)
-		switch {
-		case bytes.EqualFold(kind, eventStream):
-			form = answer.Events
-		case bytes.EqualFold(kind, json) || bytes.HasSuffix(kind, jsonSuffix):
-			form = answer.Document
-		case len(kind) > 0 && x.api != request.Audio: // transcripts may be plain text
-			p.alien = true
-		}
-		if len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity")) {
-			form = answer.Opaque
-		}
-	}
-	x.reader.Reset(form, &x.req)
-}
-
-// success reports whether the status promises an answer to an API request.
-func (p *responseSide) success() bool { return p.status >= 200 && p.status < 300 }
-
 // responseBody sends the chunk on and reads what it says.
 func (x *exchange) responseBody(now time.Time, f *frame) {
 	p := &x.response
 	if p.phase == done {
 		return
 	}
-	if duplex(p.mode) {
+	switch {
+	case p.rename:
+		x.renamed(f.Body, f.End, f.End)
+	case duplex(p.mode):
 		x.pass(f)
-	} else {
+	default:
 		x.out = append(x.out, one(replyResponseBody))
 	}
 	x.flight.Tokens(now, x.reader.Write(f.Body))
@@ -137,10 +116,21 @@ func (x *exchange) responseBody(now time.Time, f *frame) {
 	}
 }
 
+// renamed sends a chunk on with the model's name put back; ended tells that it is the body's last,
+// end that it must end the body.
+func (x *exchange) renamed(chunk []byte, ended, end bool) {
+	x.parts = append(x.parts[:0], part{data: x.renamer.Append(nil, chunk, ended)})
+	x.out = pieces(x.out, wire.ResponseBody, end, x.parts)
+	x.parts = x.parts[:0]
+}
+
 // responseTrailers ends the answer.
 func (x *exchange) responseTrailers(now time.Time, f *frame) {
 	if x.response.phase == done {
 		return
+	}
+	if x.response.rename {
+		x.renamed(nil, true, false)
 	}
 	x.out = append(x.out, one(replyResponseTrailers))
 	if v, ok := f.Header("grpc-status"); ok && string(v) != "0" {
@@ -158,26 +148,4 @@ func (x *exchange) complete(now time.Time) {
 		out.Blocks = x.req.Chain()
 	}
 	x.finish(now, &out)
-}
-
-// cause judges an answer that has ended.
-func (x *exchange) cause() fleet.Cause {
-	p := &x.response
-	switch {
-	case !p.headed: // nothing is known but that it ended
-		return fleet.Complete
-	case p.status >= 400 || p.failed || p.alien || x.reader.Failed():
-		return fleet.UpstreamError
-	case x.api != request.Opaque && !p.success():
-		return fleet.UpstreamError
-	case !x.reader.Ended():
-		return fleet.Truncated
-	}
-	return fleet.Complete
-}
-
-// unseen reports whether the gateway shows nothing of the answer after its headers: then the end of
-// the stream is all that tells of its end.
-func (x *exchange) unseen() bool {
-	return x.response.phase == bodyOwed && x.response.mode == wire.None
 }

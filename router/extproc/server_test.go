@@ -2,31 +2,22 @@ package extproc
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	pb "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
-
-	"github.com/presage-router/presage/features/fleet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -194,140 +185,6 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestB47Shutdown: running answers run on, idle streams do not delay, new requests are taken for a
-// while, what is left at the deadline is cut and counted.
-func TestB47Shutdown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		queue := make(chan struct{})
-		l := newLab(t, labOptions{Options: Options{Linger: 2 * time.Second, Admission: admit(func(ctx context.Context) error {
-			select {
-			case <-queue:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			return nil
-		})}})
-		l.server.SetReady(true)
-		conn := l.dial(insecure.NewCredentials(), l.server.Serve)
-		other := l.dial(insecure.NewCredentials(), l.server.Serve)
-		s3 := startCall(t, conn, wholeChat()...) // queued
-		synctest.Wait()
-		close(queue)
-		s1, s4 := startCall(t, conn, streamChat()...), startCall(t, conn, streamChat()...)
-		for _, c := range []*call{s1, s4} {
-			c.recv(2)
-			c.send(sseHeaders(), respBody(delta("x"), false))
-			c.recv(2)
-		}
-		s2 := startCall(t, other) // idle
-		synctest.Wait()
-
-		start := time.Now()
-		over := make(chan time.Duration)
-		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-			defer cancel()
-			l.server.Shutdown(ctx)
-			over <- time.Since(start)
-		}()
-		synctest.Wait()
-		if got := check(t, other, "readiness"); got != "NOT_SERVING" {
-			t.Errorf("readiness is %s", got)
-		}
-		if got := check(t, other, "liveness"); got != "SERVING" {
-			t.Errorf("liveness is %s", got)
-		}
-		if got := s3.recv(2); got != "headers body+$" {
-			t.Errorf("queued request: %q", got)
-		}
-		s3.send(ok()...)
-		s3.recv(3)
-		time.Sleep(time.Second)
-		s5 := startCall(t, other, wholeChat()...)
-		if got := s5.recv(2); got != "headers body+$" {
-			t.Errorf("new request: %q", got)
-		}
-		s5.send(ok()...)
-		s5.recv(3)
-		time.Sleep(2 * time.Second)
-		s1.send(respBody(event("[DONE]"), true))
-		if got := s1.recv(1); got != "BODY+$" || s1.end() != nil {
-			t.Errorf("answer that ends in time: %q", got)
-		}
-		if d := <-over; d < 5*time.Second || d > 6*time.Second {
-			t.Errorf("over after %v", d)
-		}
-		if err := s4.end(); err == nil {
-			t.Error("the answer that does not end was not cut")
-		}
-		if err := s2.end(); err == nil {
-			t.Error("the idle stream outlives the service")
-		}
-		causes := map[fleet.Cause]int{}
-		for _, o := range l.observations() {
-			causes[o.Cause]++
-		}
-		if causes[fleet.Complete] != 3 || causes[fleet.Internal] != 1 {
-			t.Errorf("causes %v", causes)
-		}
-		synctest.Wait()
-		l.settled()
-	})
-}
-
-// TestB47IdleStreamsDoNotDelayTheEnd, nor does a watch of the health service.
-func TestB47IdleStreamsDoNotDelayTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, labOptions{})
-		conn := l.dial(insecure.NewCredentials(), l.server.Serve)
-		idle := startCall(t, conn)
-		watch, err := grpc_health_v1.NewHealthClient(conn).Watch(context.Background(), &grpc_health_v1.HealthCheckRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := watch.Recv(); err != nil {
-			t.Fatal(err)
-		}
-		start := time.Now()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		l.server.Shutdown(ctx)
-		if d := time.Since(start); d > time.Second {
-			t.Errorf("over after %v", d)
-		}
-		idle.end()
-	})
-}
-
-// TestB47SecondSignal: Stop ends a shutdown that waits.
-func TestB47SecondSignal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, labOptions{Options: Options{Linger: time.Hour}})
-		conn := l.dial(insecure.NewCredentials(), l.server.Serve)
-		c := startCall(t, conn, wholeChat()...)
-		c.recv(2)
-		start := time.Now()
-		time.AfterFunc(3*time.Second, l.server.Stop)
-		l.server.Shutdown(context.Background())
-		if d := time.Since(start); d != 3*time.Second {
-			t.Errorf("over after %v", d)
-		}
-		if o := l.only(); o.Cause != fleet.Internal {
-			t.Errorf("observed %v", o.Cause)
-		}
-		l.server.Shutdown(context.Background()) // again: nothing left to do
-		l.server.Stop()
-	})
-}
-
-func TestShutdownOfAnUnusedServer(t *testing.T) {
-	l := newLab(t, labOptions{})
-	l.server.Shutdown(context.Background())
-	if err := l.server.Serve(bufconn.Listen(1)); err != nil {
-		t.Errorf("Serve after the end: %v", err)
-	}
-}
-
 func TestServeSaysWhereItFailed(t *testing.T) {
 	l := newLab(t, labOptions{})
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
@@ -337,92 +194,6 @@ func TestServeSaysWhereItFailed(t *testing.T) {
 	lis.Close()
 	if err := l.server.Serve(lis); err == nil {
 		t.Error("served on a closed listener")
-	}
-}
-
-func TestTLS(t *testing.T) {
-	self, err := SelfSigned(time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	write := func(c *tls.Config) {
-		t.Helper()
-		der, err := x509.MarshalPKCS8PrivateKey(c.Certificates[0].PrivateKey)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, b := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: c.Certificates[0].Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: der}} {
-			if err := os.WriteFile(name, pem.EncodeToMemory(b), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if _, err := Files(cert, key); err == nil {
-		t.Error("absent files were taken")
-	}
-	write(self)
-	files, err := Files(cert, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, cfg := range map[string]*tls.Config{"self-signed": self, "files": files} {
-		l := newLab(t, labOptions{Options: Options{TLS: cfg}})
-		pool := x509.NewCertPool()
-		leaf, err := x509.ParseCertificate(self.Certificates[0].Certificate[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		pool.AddCert(leaf)
-		conn := l.dial(credentials.NewTLS(&tls.Config{RootCAs: pool, ServerName: "localhost"}), l.server.Serve)
-		c := startCall(t, conn, wholeChat()...)
-		if got := c.recv(2); got != "headers body+$" {
-			t.Errorf("%s: replies %q", name, got)
-		}
-		plaintext := l.dial(insecure.NewCredentials(), l.server.Serve)
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		if _, err := grpc_health_v1.NewHealthClient(plaintext).Check(ctx, &grpc_health_v1.HealthCheckRequest{}); status.Code(err) != codes.Unavailable {
-			t.Errorf("%s: plaintext: %v", name, err)
-		}
-		cancel()
-	}
-	serial := func() string {
-		c, err := files.GetCertificate(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		leaf, err := x509.ParseCertificate(c.Certificate[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return leaf.SerialNumber.String()
-	}
-	old := serial()
-	later := time.Now().Add(time.Hour)
-	touch := func() {
-		later = later.Add(time.Minute)
-		for _, f := range []string{cert, key} {
-			if err := os.Chtimes(f, later, later); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := os.WriteFile(key, []byte("garbage"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	touch()
-	if got := serial(); got != old {
-		t.Error("a broken key pair replaced a good one")
-	}
-	fresh, err := SelfSigned(time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(fresh)
-	touch()
-	if got := serial(); got == old {
-		t.Error("a new key pair is not used")
 	}
 }
 

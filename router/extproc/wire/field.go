@@ -10,7 +10,7 @@ import (
 var errMalformed = errors.New("malformed protobuf message")
 
 // tag is a field number with its wire type, as it stands before every field.
-type tag uint64
+type tag = uint64
 
 const (
 	varint    tag = 0 // a number, a boolean or an enum
@@ -96,7 +96,7 @@ func (f *fields) next() bool {
 			return f.fail()
 		}
 		f.rest = f.rest[n:]
-		f.tag = tag(protowire.EncodeTag(num, typ))
+		f.tag = protowire.EncodeTag(num, typ)
 		switch typ {
 		case protowire.BytesType:
 			f.data, n = protowire.ConsumeBytes(f.rest)

@@ -162,7 +162,7 @@ func appendEntry(b []byte, key string, kind tag, content func([]byte) []byte) []
 }
 
 func appendVarint(b []byte, t tag, n uint64) []byte {
-	return protowire.AppendVarint(protowire.AppendVarint(b, uint64(t)), n)
+	return protowire.AppendVarint(protowire.AppendVarint(b, t), n)
 }
 
 func appendString(b []byte, t tag, s string) []byte {
@@ -170,13 +170,13 @@ func appendString(b []byte, t tag, s string) []byte {
 }
 
 func appendLen(b []byte, t tag, n int) []byte {
-	return protowire.AppendVarint(protowire.AppendVarint(b, uint64(t)), uint64(n))
+	return protowire.AppendVarint(protowire.AppendVarint(b, t), uint64(n))
 }
 
 // nest appends a delimited field holding what content appends. Contents are mostly shorter than 128
 // bytes, so that one byte of length is left and the content moved only where more are needed.
 func nest(b []byte, t tag, content func([]byte) []byte) []byte {
-	b = protowire.AppendVarint(b, uint64(t))
+	b = protowire.AppendVarint(b, t)
 	b = append(b, 0)
 	at := len(b)
 	b = content(b)

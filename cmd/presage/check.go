@@ -5,6 +5,7 @@ import (
 
 	"github.com/presage-router/presage/cmd/internal/config"
 	"github.com/presage-router/presage/cmd/internal/serve"
+	"github.com/presage-router/presage/cmd/internal/terminal"
 )
 
 type checkCommand struct {
@@ -13,16 +14,16 @@ type checkCommand struct {
 }
 
 // Run reads the configuration and the files that it names, and prints every problem.
-func (c *checkCommand) Run(t *terminal) error {
+func (c *checkCommand) Run(t *terminal.Terminal) error {
 	cfg, warnings, err := config.Load(c.Config, serve.Policies().Names())
 	for _, w := range warnings {
-		fmt.Fprintln(t.err, w)
+		fmt.Fprintln(t.Err, w)
 	}
 	if err == nil {
 		err = serve.CheckFiles(cfg)
 	}
 	if c.JSON {
-		if jerr := t.json(map[string]bool{"ok": err == nil}); jerr != nil {
+		if jerr := t.JSON(map[string]bool{"ok": err == nil}); jerr != nil {
 			return jerr
 		}
 	}
@@ -30,7 +31,7 @@ func (c *checkCommand) Run(t *terminal) error {
 		return usageError{err}
 	}
 	if !c.JSON {
-		fmt.Fprintf(t.out, "%s is valid\n", c.Config)
+		fmt.Fprintf(t.Out, "%s is valid\n", c.Config)
 	}
 	return nil
 }

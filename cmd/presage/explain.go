@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/internal/telemetry"
 	"github.com/presage-router/presage/router"
 	"github.com/presage-router/presage/router/admin"
@@ -25,7 +26,7 @@ type explainCommand struct {
 }
 
 // Run asks the service and prints what it kept of the decisions.
-func (c *explainCommand) Run(ctx context.Context, t *terminal) error {
+func (c *explainCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	client := &admin.Client{URL: c.Admin, Token: c.Token}
 	var found []*admin.Explained
 	var err error
@@ -50,13 +51,13 @@ func (c *explainCommand) Run(ctx context.Context, t *terminal) error {
 	case err != nil:
 		return err
 	case c.JSON && c.Worst > 0:
-		return t.json(map[string]any{"decisions": found})
+		return t.JSON(map[string]any{"decisions": found})
 	case c.JSON:
-		return t.json(found[0])
+		return t.JSON(found[0])
 	}
 	for i, x := range found {
 		if i > 0 {
-			fmt.Fprintln(t.out)
+			fmt.Fprintln(t.Out)
 		}
 		if err := c.print(t, x); err != nil {
 			return err
@@ -70,12 +71,12 @@ func one(x *admin.Explained, err error) ([]*admin.Explained, error) {
 }
 
 // print shows one decision, its first line in bold.
-func (c *explainCommand) print(t *terminal, x *admin.Explained) error {
+func (c *explainCommand) print(t *terminal.Terminal, x *admin.Explained) error {
 	var b bytes.Buffer
-	if err := x.Text(&b, admin.TextOptions{All: c.All, ASCII: !t.utf8}); err != nil {
+	if err := x.Text(&b, admin.TextOptions{All: c.All, ASCII: !t.UTF8}); err != nil {
 		return err
 	}
 	first, rest, _ := strings.Cut(b.String(), "\n")
-	_, err := fmt.Fprintf(t.out, "%s\n%s", t.bold(first), rest)
+	_, err := fmt.Fprintf(t.Out, "%s\n%s", t.Paint(terminal.Bold, first), rest)
 	return err
 }

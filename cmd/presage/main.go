@@ -10,6 +10,8 @@ import (
 	"os/signal"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/presage-router/presage/cmd/internal/terminal"
 )
 
 // The exit statuses of every command.
@@ -23,7 +25,7 @@ func main() {
 	// An interrupt ends every command but serve, which drains first; a second one ends the process.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop)
-	code := run(ctx, os.Args[1:], newTerminal(os.Stdout, os.Stderr, os.Getenv))
+	code := run(ctx, os.Args[1:], terminal.New(os.Stdout, os.Stderr, os.Getenv))
 	stop()
 	os.Exit(code)
 }
@@ -44,21 +46,21 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 // run executes one command line and returns the exit status.
-func run(ctx context.Context, args []string, t *terminal) int {
+func run(ctx context.Context, args []string, t *terminal.Terminal) int {
 	var g grammar
 	exited := -1
 	k, err := kong.New(&g,
 		kong.Name("presage"),
 		kong.Description("Endpoint picker for LLM inference behind an Envoy-based gateway."),
-		kong.Writers(t.out, t.err),
+		kong.Writers(t.Out, t.Err),
 		kong.Exit(func(code int) { exited = code }),
 		kong.Help(help),
-		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: assumedWidth}),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 80}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(t),
 	)
 	if err != nil {
-		fmt.Fprintln(t.err, "presage:", err)
+		fmt.Fprintln(t.Err, "presage:", err)
 		return exitFailed
 	}
 	if len(args) == 0 {
@@ -69,15 +71,15 @@ func run(ctx context.Context, args []string, t *terminal) int {
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintf(t.err, "presage: %v; see presage --help\n", err)
+		fmt.Fprintf(t.Err, "presage: %v; see presage --help\n", err)
 		return exitUsage
 	}
-	t.choose(g.Color)
-	return t.report(ctx, c.Run())
+	t.Choose(g.Color)
+	return report(ctx, t, c.Run())
 }
 
 // report prints an error and returns the exit status it stands for.
-func (t *terminal) report(ctx context.Context, err error) int {
+func report(ctx context.Context, t *terminal.Terminal, err error) int {
 	var usage usageError
 	switch {
 	case err == nil:
@@ -85,14 +87,14 @@ func (t *terminal) report(ctx context.Context, err error) int {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &usage):
-		fmt.Fprintln(t.err, err)
+		fmt.Fprintln(t.Err, err)
 		return exitUsage
 	}
-	fmt.Fprintln(t.err, err)
+	fmt.Fprintln(t.Err, err)
 	return exitFailed
 }
 
-// examples are the first lines of each command's help.
+// example is the first line of a command's help.
 func example(command string) string {
 	switch command {
 	case "serve":

@@ -14,6 +14,7 @@ import (
 
 	"github.com/presage-router/presage/cmd/internal/config"
 	"github.com/presage-router/presage/cmd/internal/serve"
+	"github.com/presage-router/presage/cmd/internal/terminal"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite golden files")
@@ -62,7 +63,7 @@ func TestHelpIsShort(t *testing.T) {
 			t.Errorf("%q begins with %.40q", command, text)
 		}
 		for line := range strings.Lines(text) {
-			if len([]rune(line)) > assumedWidth+1 {
+			if len([]rune(line)) > 80+1 {
 				t.Errorf("%q: %d columns: %s", command, len(line), line)
 			}
 		}
@@ -76,7 +77,7 @@ func helpOf(t *testing.T, command string) string {
 	if command != "" {
 		args = []string{command, "--help"}
 	}
-	if code := run(t.Context(), args, &terminal{out: &out, err: &out, env: func(string) string { return "" }, width: assumedWidth}); code != 0 {
+	if code := run(t.Context(), args, &terminal.Terminal{Out: &out, Err: &out, Width: 80}); code != 0 {
 		t.Fatalf("%q --help: exit %d\n%s", command, code, out.String())
 	}
 	return out.String()
@@ -155,31 +156,6 @@ func TestWrap(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, wrap(c.text, c.width)); diff != "" {
 			t.Errorf("%q at %d: %s", c.text, c.width, diff)
-		}
-	}
-}
-
-func TestColour(t *testing.T) {
-	env := map[string]string{}
-	for _, c := range []struct {
-		flag string
-		tty  bool
-		env  [2]string
-		want bool
-	}{
-		{"auto", true, [2]string{}, true},
-		{"auto", false, [2]string{}, false},
-		{"auto", true, [2]string{"NO_COLOR", "1"}, false},
-		{"auto", true, [2]string{"TERM", "dumb"}, false},
-		{"always", false, [2]string{"NO_COLOR", "1"}, true},
-		{"never", true, [2]string{}, false},
-	} {
-		clear(env)
-		env[c.env[0]] = c.env[1]
-		term := &terminal{env: func(k string) string { return env[k] }, tty: c.tty}
-		term.choose(c.flag)
-		if got := term.bold("x") != "x"; got != c.want {
-			t.Errorf("%+v: %t", c, got)
 		}
 	}
 }

@@ -1,13 +1,19 @@
 package main
 
-import "github.com/presage-router/presage/cmd/internal/serve"
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/presage-router/presage/cmd/internal/serve"
+	"github.com/presage-router/presage/cmd/internal/terminal"
+)
 
 type policiesCommand struct {
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
 // Run lists the policies that a configuration may name.
-func (c *policiesCommand) Run(t *terminal) error {
+func (c *policiesCommand) Run(t *terminal.Terminal) error {
 	type policy struct {
 		Name  string `json:"name"`
 		About string `json:"about"`
@@ -20,8 +26,41 @@ func (c *policiesCommand) Run(t *terminal) error {
 		rows = append(rows, [2]string{name, registry[name].About})
 	}
 	if c.JSON {
-		return t.json(map[string][]policy{"policies": list})
+		return t.JSON(map[string][]policy{"policies": list})
 	}
-	t.columns(rows)
+	columns(t, rows)
 	return nil
+}
+
+// columns prints rows of two columns, wrapping the second at the terminal's width.
+func columns(t *terminal.Terminal, rows [][2]string) {
+	left := 0
+	for _, r := range rows {
+		left = max(left, utf8.RuneCountInString(r[0])+2)
+	}
+	for _, r := range rows {
+		indent := r[0] + strings.Repeat(" ", left-utf8.RuneCountInString(r[0]))
+		for _, line := range wrap(r[1], max(t.Width-left, 20)) {
+			t.Result("%s", indent+line)
+			indent = strings.Repeat(" ", left)
+		}
+	}
+}
+
+// wrap breaks text between words into lines of at most width characters, where the words allow it.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	return append(lines, line)
 }

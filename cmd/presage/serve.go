@@ -11,6 +11,7 @@ import (
 
 	"github.com/presage-router/presage/cmd/internal/config"
 	"github.com/presage-router/presage/cmd/internal/serve"
+	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/internal/telemetry"
 )
 
@@ -20,10 +21,10 @@ type serveCommand struct {
 }
 
 // Run serves until a signal: the first drains, a second one ends the service at once.
-func (c *serveCommand) Run(t *terminal) error {
+func (c *serveCommand) Run(t *terminal.Terminal) error {
 	cfg, warnings, err := config.Load(c.Config, serve.Policies().Names())
 	for _, w := range warnings {
-		fmt.Fprintln(t.err, w)
+		fmt.Fprintln(t.Err, w)
 	}
 	if err == nil {
 		err = serve.CheckFiles(cfg)
@@ -32,7 +33,7 @@ func (c *serveCommand) Run(t *terminal) error {
 		return usageError{err}
 	}
 	level := new(slog.LevelVar)
-	log, err := telemetry.NewLogger(t.err, c.Log, level)
+	log, err := telemetry.NewLogger(t.Err, c.Log, level)
 	if err != nil {
 		return usageError{err}
 	}

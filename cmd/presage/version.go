@@ -3,12 +3,13 @@ package main
 import (
 	"fmt"
 
+	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/internal/telemetry"
 )
 
 type versionCommand struct{}
 
-func (versionCommand) Run(t *terminal) error {
-	_, err := fmt.Fprintln(t.out, "presage", telemetry.ReadBuild())
+func (versionCommand) Run(t *terminal.Terminal) error {
+	_, err := fmt.Fprintln(t.Out, "presage", telemetry.ReadBuild())
 	return err
 }

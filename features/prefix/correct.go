@@ -17,8 +17,9 @@ const (
 //   - An engine that held nothing for several claims in a row does not cache prefixes, or not so
 //     that it helps: it gets no hits until it reports some. Only claims of blocks that an earlier
 //     request had finished computing count, as some engines cannot share the prefill under way.
-//   - Engines evict in the order of last use. If the engine had lost blocks, all it last used before
-//     them is likely gone too, and is dropped from the index. That is done only where it is certain
+//   - Engines evict in the order of last use, of one request the last blocks first. If the engine had
+//     lost blocks, all it last used before them is likely gone too, and what it used together with
+//     them and this request does not, which is further from the root; both are dropped. That is done only where it is certain
 //     which use the claim stood on: the blocks were known to be computed before this request came
 //     (its first unclaimed block was added then) and by no request since. A shortfall of up to a
 //     quarter, and one block, is taken for the error of converting tokens to blocks.
@@ -61,13 +62,13 @@ func (x *Index) computedBefore(s *shelf, hash uint64, t uint32) bool {
 	return c != 0 && c < t
 }
 
-// lose drops what the instance used before it last used a block that its engine has lost.
+// lose drops what the instance used no later than it last used a block that its engine has lost.
 func (x *Index) lose(s *shelf, hash uint64, came uint32) {
 	if !x.computedBefore(s, hash, came) {
 		return
 	}
 	since := s.entries[x.entry(s, hash)].computed
-	for s.len() > 0 && s.entries[s.last()].stamp < since {
+	for s.len() > 0 && s.entries[s.last()].stamp <= since {
 		x.drop(s, s.last())
 		x.lost++
 	}

@@ -145,7 +145,7 @@ func (o *oracle) correct(r fleet.Ref, blocks []uint64, got, claimed int) {
 	}
 	if short := claimed - got; short > 1+claimed/4 && claimed < len(blocks) && before(got) {
 		since := at(got).computed
-		kept := slices.DeleteFunc(slices.Clone(p.blocks), func(b held) bool { return b.stamp < since })
+		kept := slices.DeleteFunc(slices.Clone(p.blocks), func(b held) bool { return b.stamp <= since })
 		o.stats.Lost += uint64(len(p.blocks) - len(kept))
 		p.blocks = kept
 	}

@@ -38,6 +38,10 @@ func TestAnswer(t *testing.T) {
 			responsesPath, `{"model":"m","input":"` + question + `"}`,
 			`{"model":"m","input":[{"role":"user","content":"` + question + `"},{"type":"message","id":"x","role":"assistant","content":[{"type":"output_text","text":` + quoted(answer) + `}]},{"role":"user","content":"` + more + `"}]}`,
 		},
+		"responses, second turn": {
+			responsesPath, `{"model":"m","input":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"},{"role":"user","content":"` + question + `"}]}`,
+			`{"model":"m","input":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"},{"role":"user","content":"` + question + `"},{"role":"assistant","content":` + quoted(answer) + `}]}`,
+		},
 		"completions": {
 			completionPath, `{"model":"m","prompt":"` + question + `"}`,
 			`{"model":"m","prompt":` + quoted(question+answer+more) + `}`,

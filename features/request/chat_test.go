@@ -35,6 +35,9 @@ func TestB01ContentParts(t *testing.T) {
 	if n := common(a.Blocks, b); n != before || len(b) != len(a.Blocks) {
 		t.Errorf("another image: %d blocks in common, want the %d before it", n, before)
 	}
+	if again := must(t, small, chatPath, `{"model":"m","messages":[{"role":"user","content":[{"type":"image"}],"content":[{"type":"image"}]}]}`); again.MediaUnits != 1 {
+		t.Errorf("%d units of one image given twice", again.MediaUnits)
+	}
 	d := must(t, small, chatPath, body(one, `{"type":"hologram","x":1},`))
 	if d.MediaUnits != 3 || common(a.Blocks, d.Blocks) != before {
 		t.Errorf("a part of an unknown type: %d units, %d blocks in common", d.MediaUnits, common(a.Blocks, d.Blocks))
@@ -148,6 +151,18 @@ func TestOrderOfMembers(t *testing.T) {
 			`{"model":"m","tools":[{"type":"function","function":{"name":"f","description":"a / b"}}],"messages":[]}`,
 			`{"messages":[],"tools":[ { "type" : "function", "function" : {"name":"f","description":"a \/ \u0062"} } ],"model":"m"}`,
 			`{"model":"m","tools":[{"type":"function","cache_control":{"type":"ephemeral"},"function":{"name":"f","description":"a / b"}}]}`,
+		},
+		"refusal": {
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"refusal","refusal":"hello, world"}]}]}`,
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"bye","type":"refusal","refusal":"hello, world"}]}]}`,
+		},
+		"image": {
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"image","source":{"data":"x"}},"hello, world"]}]}`,
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"image","cache_control":{"type":"ephemeral"},"source":{"data":"x"}},"hello, world"]}]}`,
+		},
+		"image twice": {
+			`{"model":"m","messages":[{"role":"user","content":["hello, world"]}]}`,
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"image"}],"content":["hello, world"]}]}`,
 		},
 		"calls": {
 			`{"model":"m","messages":[{"role":"assistant","content":"x","name":"n","tool_calls":[{"id":"1"}],"reasoning":"because"}]}`,
@@ -334,6 +349,11 @@ func TestB08Messages(t *testing.T) {
 		want := `{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"12:00 o'clock"}]}]}]}`
 		wantSame(t, result, key(t, messagesPath, want), key(t, messagesPath, `{"model":"m","messages":[{"role":"user","content":[`+result+`]}]}`))
 	}
+	answered := func(id string) []uint64 {
+		return key(t, messagesPath, `{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+id+`","content":"12:00 o'clock"},"and now?"]}]}`)
+	}
+	wantOther(t, "results of different calls", answered("a"), answered("b"))
+	must(t, small, messagesPath, `{"model":"m","messages":[{"content":[{"type":"tool_result","content":[{"type":"tool_result","content":7}]}]}]}`)
 	nested := strings.Repeat(`{"type":"tool_result","content":[`, 40) + strings.Repeat(`]}`, 40)
 	must(t, small, messagesPath, `{"model":"m","messages":[{"role":"user","content":[`+nested+`]}]}`)
 	if _, err := try(t, small, messagesPath, `{"model":"m","system":[{"text":"a"},1]}`); err == nil || err.Param != "system[1]" {
@@ -386,6 +406,22 @@ func TestB08Responses(t *testing.T) {
 		for _, b := range same[1:] {
 			wantSame(t, name+" "+b, want, key(t, responsesPath, b))
 		}
+	}
+	for _, item := range []string{
+		`{"type":"function_call","call_id":"%s","name":"f","arguments":"hello, world"}`,
+		`{"type":"function_call_output","call_id":"%s","output":"hello, world"}`,
+		`{"type":"function_call","name":"%s","arguments":"hello, world"}`,
+		`{"type":"item_reference","id":"%s, more than a block"}`,
+		`{"type":"function_call_output","output":{"%s, more than a block":1}}`,
+		`{"type":"message","role":"%s","content":"hello, world"}`,
+	} {
+		with := func(s string) []uint64 {
+			return key(t, responsesPath, `{"model":"m","input":[`+fmt.Sprintf(item, s)+`,{"role":"user","content":"hello, world"}]}`)
+		}
+		wantOther(t, item, with("a"), with("b"))
+	}
+	if r := must(t, small, responsesPath, `{"model":"m","input":[{"role":"user","content":[{"type":"input_image"}],"content":[{"type":"input_image"}]}]}`); r.MediaUnits != 1 {
+		t.Errorf("%d units of one image", r.MediaUnits)
 	}
 	wantOther(t, "previous response", key(t, responsesPath, `{"model":"m","previous_response_id":"r1","input":"hello, world"}`),
 		key(t, responsesPath, `{"model":"m","previous_response_id":"r2","input":"hello, world"}`))

@@ -77,8 +77,11 @@ func (x *exchange) receive(now time.Time, f *frame) next {
 	if f.Observe {
 		x.observe = true
 	}
-	if x.observe || x.refused {
+	switch {
+	case x.observe:
 		return receive
+	case x.refused:
+		return stop
 	}
 	x.hints(&f.Message)
 	var n next

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/features/request"
@@ -194,4 +197,63 @@ func TestB33EqualRequestIDs(t *testing.T) {
 		}
 	}
 	l.settled()
+}
+
+// TestB33ReloadWhileServing: what can be changed is changed while streams run; none is lost and each
+// ends in order.
+func TestB33ReloadWhileServing(t *testing.T) {
+	l := newLab(t, labOptions{})
+	conn := l.dial(insecure.NewCredentials(), l.server.Serve)
+	var streams, changes sync.WaitGroup
+	stop := make(chan struct{})
+	change := func(f func(n int)) {
+		changes.Add(1)
+		go func() {
+			defer changes.Done()
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+					f(n)
+				}
+			}
+		}()
+	}
+	change(func(n int) { l.server.SetAnswer(Answer{Endpoints: n%3 + 1, DecisionHeader: n%2 == 0}) })
+	change(func(n int) { l.server.SetReady(n%2 == 0) })
+	change(func(int) { l.server.SetParser(l.server.parser.Load()) })
+	change(func(n int) { l.server.router.SetPolicy(first{}) })
+	change(func(n int) {
+		var eps []*fleet.Endpoint
+		for i := range n%3 + 1 {
+			eps = append(eps, &fleet.Endpoint{Name: fmt.Sprintf("ep-%d", i+1), Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), 8000), Model: "demo", TP: 1})
+		}
+		if _, err := l.fleet.Sync(time.Now(), eps); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 4 {
+		streams.Add(1)
+		go func() {
+			defer streams.Done()
+			for range 50 {
+				c := startCall(t, conn, wholeChat("x-request-id", "r-1")...)
+				if got := c.recv(2); got != "headers body+$" {
+					t.Errorf("replies %q", got)
+				}
+				c.send(ok()...)
+				c.recv(3)
+				if err := c.end(); err != nil {
+					t.Errorf("ended with %v", err)
+				}
+			}
+		}()
+	}
+	streams.Wait()
+	close(stop)
+	changes.Wait()
+	if l.count("ended ok") != 200 {
+		t.Errorf("stats %v", l.stats)
+	}
 }

@@ -161,7 +161,7 @@ func (st *stream) fire() {
 // close ends the exchange and returns the stream's status. p is what a panic said.
 func (st *stream) close(p any, err error) error {
 	if p != nil {
-		st.s.log.Error("panic while handling a stream", "panic", p, "stack", string(debug.Stack()))
+		st.s.report(p)
 	}
 	st.in.free()
 	st.mu.Lock()
@@ -188,6 +188,19 @@ func (st *stream) close(p any, err error) error {
 	st.s.closed(st, err)
 	return err
 }
+
+// report logs a panic, but not every one of a flood.
+func (s *Server) report(p any) {
+	now := time.Now().UnixNano()
+	last := s.reported.Load()
+	if now-last < int64(reportEvery) || !s.reported.CompareAndSwap(last, now) {
+		return
+	}
+	s.log.Error("panic while handling a stream; further ones are not logged for a while", "panic", p, "stack", string(debug.Stack()))
+}
+
+// reportEvery is the least time between two reports of panics.
+const reportEvery = 10 * time.Second
 
 // breakDown answers a client whose exchange broke down, where that is still possible.
 func (st *stream) breakDown() error {

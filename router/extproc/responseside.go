@@ -33,7 +33,6 @@ func (x *exchange) responseHeaders(now time.Time, f *frame) {
 	if p.phase != idle {
 		return
 	}
-	x.abandon()
 	var content, encoding []byte
 	c := &x.common
 	*c = wire.Common{Set: c.Set[:0]}
@@ -53,6 +52,7 @@ func (x *exchange) responseHeaders(now time.Time, f *frame) {
 		x.out = append(x.out, one(replyResponseHeaders)) // the answer is still to come
 		return
 	}
+	x.abandon()
 	if s := f.Served(); s != "" {
 		if served, err := netip.ParseAddrPort(s); err == nil {
 			x.flight.Served(netip.AddrPortFrom(served.Addr().Unmap(), served.Port()))

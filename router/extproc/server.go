@@ -29,17 +29,19 @@ type Server struct {
 	answer    atomic.Pointer[Answer]
 	parser    atomic.Pointer[request.Parser]
 
-	health  *health
-	rpc     *grpc.Server
-	side    *grpc.Server // health alone
-	streams sync.Pool
-	busy    occupancy // streams that carry an exchange
-	cut     atomic.Bool
-	stopped chan struct{} // closed by Stop
-	once    sync.Once
+	health   *health
+	rpc      *grpc.Server
+	side     *grpc.Server // health alone
+	streams  sync.Pool
+	busy     occupancy // streams that carry an exchange
+	cut      atomic.Bool
+	reported atomic.Int64  // when a panic was last logged, Unix nanoseconds
+	stopped  chan struct{} // closed by Stop
+	once     sync.Once
 }
 
-// New returns a Server that listens nowhere yet. An error names the option at fault.
+// New returns a Server that listens nowhere yet. It must be ended by Shutdown or Stop. An error names
+// the option at fault.
 func New(o Options) (*Server, error) {
 	o.Limits = o.Limits.withDefaults()
 	if err := o.check(); err != nil {

@@ -1,0 +1,152 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/presage-router/presage/lab/gateway"
+)
+
+// Config describes a demo. All fields but those with a default must be set.
+type Config struct {
+	Engines     []Engines
+	Model       string
+	Workload    *Workload
+	Policies    []string
+	Speed       float64             // engine seconds per second, and of the arrivals with them
+	Limit       time.Duration       // on the wall clock, after which no request is sent; 0: none
+	Envoy       string              // path of an Envoy binary; empty: the built-in gateway
+	Destination gateway.Destination // how the gateway goes where the service says
+	Seed        uint64
+	Start       Start
+	View        View // told what happens
+}
+
+// View is told of a demo's progress, from one goroutine.
+type View interface {
+	// Ready tells that everything runs for the first time.
+	Ready(Setup)
+	// Progress tells how far a policy is, a few times a second.
+	Progress(policy string, elapsed, total time.Duration, soFar Score)
+	// Finished tells a policy's result and the errors of its failed requests, at most a few.
+	Finished(policy string, s Score, failures []error)
+}
+
+// Setup is what was started, where, and how long it took.
+type Setup struct {
+	Engines                               string
+	Addresses                             Addresses
+	Admin                                 string // where the service's pages are; empty: nowhere
+	TookEngines, TookService, TookGateway time.Duration
+}
+
+// Result is what the policies achieved.
+type Result struct {
+	Policies []string // those that were finished, in order
+	Scores   map[string]Score
+}
+
+// Totals are the requests of all policies, and those of them with a complete answer.
+func (r *Result) Totals() (requests, ok int) {
+	for _, s := range r.Scores {
+		requests, ok = requests+s.Requests, ok+s.OK
+	}
+	return requests, ok
+}
+
+// Run runs the policies one after another. The result holds those that were finished, with an error
+// too: that of ctx when it ended.
+func Run(ctx context.Context, cfg Config) (*Result, error) {
+	r := &Result{Scores: map[string]Score{}}
+	if cfg.Speed <= 0 {
+		cfg.Speed = 1
+	}
+	n := 0
+	for _, e := range cfg.Engines {
+		n += e.Count
+	}
+	at, err := freeAddresses(n)
+	if err != nil {
+		return r, err
+	}
+	for i, policy := range cfg.Policies {
+		s, err := startStack(ctx, &cfg, at, policy)
+		if err != nil {
+			return r, errors.Join(ctx.Err(), err)
+		}
+		if i == 0 {
+			cfg.View.Ready(Setup{
+				Engines: describe(cfg.Engines, cfg.Model), Addresses: *at, Admin: s.service.Admin(),
+				TookEngines: s.tookEngines, TookService: s.tookService, TookGateway: s.tookGateway,
+			})
+		}
+		outcomes := drive(ctx, &cfg, s, policy)
+		if s.envoy != nil {
+			err = s.envoy.failed()
+		}
+		err = errors.Join(ctx.Err(), err, s.stop())
+		if err != nil {
+			return r, err
+		}
+		sc := score(outcomes, cfg.Workload.SLO, cfg.sent())
+		r.Policies = append(r.Policies, policy)
+		r.Scores[policy] = sc
+		cfg.View.Finished(policy, sc, failures(outcomes))
+	}
+	return r, nil
+}
+
+// sent is how long requests are sent, on the engines' clock.
+func (c *Config) sent() time.Duration {
+	if limit := time.Duration(float64(c.Limit) * c.Speed); limit > 0 && limit < c.Workload.Duration {
+		return limit
+	}
+	return c.Workload.Duration
+}
+
+// drive sends the workload to a stack and reports on the way.
+func drive(ctx context.Context, cfg *Config, s *stack, policy string) []Outcome {
+	c := newClient(s.url, cfg.Model, cfg.Speed, cfg.Workload.SLO)
+	defer c.close()
+	var t tally
+	total := scale(cfg.sent(), cfg.Speed)
+	done := make(chan struct{})
+	began := time.Now()
+	go func() {
+		defer close(done)
+		send(ctx, c, cfg.Workload, total, &t)
+	}()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return t.outcomes
+		case <-tick.C:
+			elapsed := min(time.Since(began), total)
+			cfg.View.Progress(policy, elapsed, total, t.soFar(cfg.Workload.SLO, elapsed))
+		}
+	}
+}
+
+// failures are the first few different errors of the outcomes.
+func failures(outcomes []Outcome) []error {
+	const few = 3
+	var out []error
+	seen := map[string]int{}
+	for i := range outcomes {
+		if err := outcomes[i].Err; err != nil {
+			if seen[err.Error()]++; seen[err.Error()] == 1 && len(out) < few {
+				out = append(out, err)
+			}
+		}
+	}
+	for i, err := range out {
+		if n := seen[err.Error()]; n > 1 {
+			out[i] = fmt.Errorf("%w (%d times)", err, n)
+		}
+	}
+	return out
+}

@@ -10,7 +10,8 @@ import (
 )
 
 // form decides how the answer is read: only what the APIs promise, only when it succeeded, and never
-// what is compressed.
+// what is compressed. Only what is read in full duplex can be renamed: elsewhere bodies are not ours
+// to change.
 func (x *exchange) form(content, encoding []byte) {
 	p := &x.response
 	form := answer.Opaque

@@ -29,7 +29,7 @@ func open(m modes, end bool, kv ...string) message { return reqHeaders(end, kv..
 func (m message) configured(by modes) message {
 	out := proto.Clone(m.msg).(*pb.ProcessingRequest)
 	out.ProtocolConfig = &pb.ProtocolConfiguration{RequestBodyMode: by.request, ResponseBodyMode: by.response}
-	return message{m.at, out}
+	return message{at: m.at, msg: out}
 }
 
 func reqHeaders(end bool, kv ...string) message {
@@ -73,7 +73,7 @@ func (m message) with(namespace, key string, value any) message {
 		out.MetadataContext = &core.Metadata{FilterMetadata: map[string]*structpb.Struct{}}
 	}
 	out.MetadataContext.FilterMetadata[namespace] = s
-	return message{m.at, out}
+	return message{at: m.at, msg: out}
 }
 
 // subset adds a hint.
@@ -86,11 +86,11 @@ func (m message) attribute(key, value string) message {
 	out := proto.Clone(m.msg).(*pb.ProcessingRequest)
 	s, _ := structpb.NewStruct(map[string]any{key: value})
 	out.Attributes = map[string]*structpb.Struct{"envoy.filters.http.ext_proc": s}
-	return message{m.at, out}
+	return message{at: m.at, msg: out}
 }
 
 // after moves a message to a time since the stream began.
-func (m message) after(d time.Duration) message { return message{d, m.msg} }
+func (m message) after(d time.Duration) message { return message{at: d, msg: m.msg} }
 
 // chatBody is a small chat request.
 var chatBody = []byte(`{"model":"demo","messages":[{"role":"user","content":"hello"}]}`)

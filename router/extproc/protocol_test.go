@@ -284,3 +284,18 @@ func TestP29BodyLimit(t *testing.T) {
 	}
 	l.settled()
 }
+
+// TestMalformedMessages: bytes that are no message end the stream with an error, and what it held.
+func TestMalformedMessages(t *testing.T) {
+	l := newLab(t, labOptions{})
+	for _, msgs := range [][]message{
+		{{raw: []byte{0x12, 0xff}}},
+		{chat(fds), reqBody(chatBody[:9], false), {raw: []byte("\xff\xff garbage")}},
+		{chat(fds), reqBody(chatBody, true), {raw: []byte{0x2a, 0x05, 0x0a}}},
+	} {
+		if tr := l.run(errReset, msgs...); tr.err == nil {
+			t.Errorf("ended well: %q", tr.kinds())
+		}
+		l.settled()
+	}
+}

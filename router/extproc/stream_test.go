@@ -38,6 +38,7 @@ type wireStream struct {
 type message struct {
 	at  time.Duration
 	msg *pb.ProcessingRequest
+	raw []byte // in place of msg
 }
 
 var errReset = status.Error(codes.Canceled, "context canceled")
@@ -53,12 +54,16 @@ func (w *wireStream) RecvMsg(m any) error {
 	if d := next.at - time.Since(w.start); next.at > 0 && d > 0 {
 		time.Sleep(d)
 	}
-	if next.msg == nil { // only time passes
+	b := next.raw
+	switch {
+	case b != nil:
+	case next.msg == nil: // only time passes
 		return w.RecvMsg(m)
-	}
-	b, err := proto.Marshal(next.msg)
-	if err != nil {
-		return err
+	default:
+		var err error
+		if b, err = proto.Marshal(next.msg); err != nil {
+			return err
+		}
 	}
 	// cut as HTTP/2 frames would
 	var data mem.BufferSlice

@@ -139,7 +139,7 @@ func (c *class) Next(j *cluster.Job) bool {
 // first fills in a first request; round numbers the conversations of one user.
 func (c *class) first(j *cluster.Job, at time.Duration, d *draws, number, round int) {
 	t := c.t
-	j.Model, j.Class, j.Priority, j.SLO, j.MaxTokens, j.Timeout = t.Model, t.Class, t.Priority, t.SLO, t.MaxTokens, t.Timeout
+	t.label(j)
 	if t.Adapters > 0 {
 		j.Adapter = int32(1 + d.adapter.next())
 	}
@@ -179,6 +179,12 @@ func (c *class) first(j *cluster.Job, at time.Duration, d *draws, number, round 
 // output draws the length of an answer, within the cap.
 func (c *class) output(d *draws) int { return c.t.capped(c.t.Output.Tokens(d.output)) }
 
+// label fills in what all requests of the class carry.
+func (t *Traffic) label(j *cluster.Job) {
+	j.Model, j.Class, j.Priority, j.SLO, j.MaxTokens, j.Timeout = t.Model, t.Class, t.Priority, t.SLO, t.MaxTokens, t.Timeout
+}
+
+// capped is an answer's length within the cap that clients send.
 func (t *Traffic) capped(output int) int {
 	if t.MaxTokens > 0 {
 		return min(output, t.MaxTokens)

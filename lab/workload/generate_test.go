@@ -141,14 +141,14 @@ func TestScenarioRates(t *testing.T) {
 		"tenants":       {12, 7200, 1000},
 		"slow-endpoint": {9, 7200, 1000},
 		"reasoning":     {6, 250, 6000},
-		"mixed-sizes":   {54, 729, 300},
-		"steady":        {60, 800, 300},
+		"mixed-sizes":   {42, 729, 300},
+		"steady":        {150, 800, 300},
 		"lora":          {45, 900, 250},
-		"failures":      {45, 2500, 300},
-		"upgrade":       {55, 1600, 300},
-		"kv-pressure":   {10, 600, 500},
+		"failures":      {80, 2500, 300},
+		"upgrade":       {120, 1600, 300},
+		"kv-pressure":   {8, 600, 500},
 		"herd":          {2000. / 120, 8392, 200},
-		"bursts":        {40 + 300*1.5*8/240, 1800, 300},
+		"bursts":        {40 + 300*1.5*12/240, 2200, 500},
 	} {
 		s, err := Builtin(name)
 		if err != nil {
@@ -260,7 +260,7 @@ func TestConversations(t *testing.T) {
 		}
 		turns = append(turns, n)
 	}
-	if m := stat.Mean(turns, nil); m < 7 || m > 12 { // 12 before the limit of the context ends some
+	if m := stat.Mean(turns, nil); m < 7 || m > 14 { // 14 before the limit of the context ends some
 		t.Errorf("%v turns on average", m)
 	}
 	within(t, "think", stat.Mean(thinks, nil), 12, 1.5)

@@ -350,7 +350,7 @@ func parseTrace(v *node) *Trace {
 		File: v.key("file").text(), Format: datasets.Format(v.key("format").text()), Where: v.key("where").text(),
 		Speed: v.key("speed").number(1e-6, 1e6), Rate: v.key("rate").number(1e-6, maxRate),
 		From: v.key("start").duration(), Length: v.key("length").duration(), Run: v.key("run").text(),
-		Waits: v.key("waits").flag(), Output: parseDist(v.key("output"), 1, maxTokens),
+		Copies: v.key("copies").count(1, 10000), Waits: v.key("waits").flag(), Output: parseDist(v.key("output"), 1, maxTokens),
 	}
 	if t.Speed > 0 && t.Rate > 0 {
 		v.fail("has both speed and rate; give one")

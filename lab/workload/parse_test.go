@@ -110,7 +110,7 @@ func TestEverything(t *testing.T) {
 				Class: "recorded", SLO: request.SLO{TTFT: time.Second, ITL: 40 * time.Millisecond, E2E: 30 * time.Second},
 				Trace: &Trace{
 					File: filepath.Join("testdata", "scenario", "x.csv"), Format: datasets.Azure, Where: "here", Speed: 2, From: 10 * time.Second,
-					Length: time.Minute, Run: "a", Waits: true, Output: tokens("fixed", 5, 0, 1, maxTokens),
+					Length: time.Minute, Run: "a", Copies: 3, Waits: true, Output: tokens("fixed", 5, 0, 1, maxTokens),
 				},
 			},
 		},

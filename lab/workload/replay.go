@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -52,44 +53,78 @@ func (t *Trace) hint() string {
 
 // rows reads the wanted part of a file.
 func (t *Trace) rows(path string, format datasets.Format) ([]datasets.Row, error) {
+	first, err := t.first(path, format)
+	if err != nil {
+		return nil, err
+	}
 	var rows []datasets.Row
 	var runs []string
-	past, enough := 0, errors.New("enough")
-	_, err := datasets.ScanAs(format, path, func(r *datasets.Row) error {
-		if t.Run != "" && r.Run != t.Run || format == datasets.EPP && !datasets.Known(r.TTFT) {
-			return nil // a request of EPP records has a row for its TTFT and one for its TPOT
-		}
-		if datasets.Known(r.Arrival) {
-			at := r.Arrival - t.From.Seconds()
-			if at < 0 {
-				return nil
-			}
-			if t.Length > 0 && at >= t.Length.Seconds() {
-				if past++; past > pastEnd {
-					return enough
-				}
-				return nil
-			}
-			past = 0
+	err = t.scan(path, format, &first, func(r *datasets.Row) error {
+		if datasets.Known(r.Arrival) && !t.inPart(r.Arrival-first) {
+			return nil
 		}
 		if !slices.Contains(runs, r.Run) {
 			runs = append(runs, r.Run)
 		}
 		rows = append(rows, *r)
 		if len(rows) > maxReplay {
-			return fmt.Errorf("%s: more than %d requests: choose a part with from and length", path, maxReplay)
+			return fmt.Errorf("%s: more than %d requests: choose a part with start and length", path, maxReplay)
 		}
 		return nil
 	})
 	switch {
-	case err != nil && !errors.Is(err, enough):
+	case err != nil:
 		return nil, err
 	case len(rows) == 0:
-		return nil, fmt.Errorf("%s: no request in the part replayed (from %s, length %s, run %q)", path, t.From, t.Length, t.Run)
+		return nil, fmt.Errorf("%s: no request in the part replayed (start %s, length %s, run %q)", path, t.From, t.Length, t.Run)
 	case len(runs) > 1:
 		return nil, fmt.Errorf("%s: holds %d runs; choose one with run: %q, %q, …", path, len(runs), runs[0], runs[1])
 	}
 	return rows, nil
+}
+
+// inPart reports whether a time on the trace's clock is in the part wanted.
+func (t *Trace) inPart(at float64) bool {
+	return at >= t.From.Seconds() && (t.Length == 0 || at < (t.From+t.Length).Seconds())
+}
+
+// first is the earliest arrival, which in a file out of order is not that of its first row. It
+// matters, and is looked for, only if a part of the trace is wanted.
+func (t *Trace) first(path string, format datasets.Format) (float64, error) {
+	if t.From == 0 && t.Length == 0 {
+		return math.Inf(-1), nil
+	}
+	first := math.Inf(1)
+	err := t.scan(path, format, &first, func(r *datasets.Row) error {
+		if datasets.Known(r.Arrival) {
+			first = min(first, r.Arrival)
+		}
+		return nil
+	})
+	return first, err
+}
+
+// scan reads the rows that can be requests of the replay, up to some way behind the end of the part
+// wanted, counted from first.
+func (t *Trace) scan(path string, format datasets.Format, first *float64, each func(*datasets.Row) error) error {
+	past, enough := 0, errors.New("enough")
+	_, err := datasets.ScanAs(format, path, func(r *datasets.Row) error {
+		if t.Run != "" && r.Run != t.Run || format == datasets.EPP && !datasets.Known(r.TTFT) {
+			return nil // a request of EPP records has a row for its TTFT and one for its TPOT
+		}
+		past++
+		if !(t.Length > 0 && r.Arrival-*first >= (t.From+t.Length).Seconds()) {
+			past = 0
+		}
+		if past > pastEnd {
+			return enough
+		}
+		return each(r)
+	})
+	if errors.Is(err, enough) {
+		return nil
+	}
+	return err
 }
 
 // replay yields the requests of recorded rows.
@@ -139,6 +174,10 @@ func (r *replay) place(path string, rows []datasets.Row, until time.Duration, o 
 	if err := r.clock(path, o); err != nil {
 		return err
 	}
+	if n := len(r.rows) * max(1, tr.Copies); n > maxReplay {
+		return fmt.Errorf("%s: %d copies make %d requests; at most %d: take fewer, or a part with start and length", path, tr.Copies, n, maxReplay)
+	}
+	r.multiply(tr.Copies, stream(o.Seed, r.t.Class, "copies"))
 	if tr.Waits {
 		r.chainSessions()
 	}
@@ -209,8 +248,7 @@ func (r *replay) Next(j *cluster.Job) bool {
 }
 
 func (r *replay) fill(j *cluster.Job, p *placed, talk *transcript) {
-	t := r.t
-	j.Model, j.Class, j.Priority, j.SLO, j.MaxTokens, j.Timeout = t.Model, t.Class, t.Priority, t.SLO, t.MaxTokens, t.Timeout
+	r.t.label(j)
 	j.Session, j.PromptTokens, j.OutputTokens = p.row.Session, p.prompt, p.output
 	j.Blocks = talk.request(r, p)
 }

@@ -55,8 +55,8 @@ func replayed(t *testing.T, keys, path string, load float64) []cluster.Job {
 }
 
 const azureTrace = `TIMESTAMP,ContextTokens,GeneratedTokens
-2023-11-16 18:00:00.0,100,10
 2023-11-16 18:00:10.0,200,900
+2023-11-16 18:00:00.0,100,10
 2023-11-16 18:00:04.0,300,30
 2023-11-16 18:01:00.0,400,40
 2023-11-16 18:04:00.0,500,50
@@ -141,6 +141,39 @@ func TestReplayOfSessions(t *testing.T) {
 	}
 }
 
+// Copies have texts of their own, but for what sessions share.
+func TestCopies(t *testing.T) {
+	path := write(t, "agents.jsonl", agentTrace)
+	jobs := replayed(t, "format: agentic, waits: true, copies: 50, speed: 1", path, 1)
+	names := map[string]bool{}
+	var a []cluster.Job
+	for _, j := range jobs {
+		names[j.Session] = true
+		if j.Session == "a" || strings.HasPrefix(j.Session, "a-") {
+			a = append(a, j)
+			for range 2 {
+				var next cluster.Job
+				if !j.Then.Next(&next) || next.Session != j.Session {
+					t.Fatalf("%s has not its three turns", j.Session)
+				}
+			}
+		}
+	}
+	if len(names) != 100 || len(a) != 50 {
+		t.Fatalf("%d sessions, %d of them copies of a", len(names), len(a))
+	}
+	if n := common(a[0].Blocks, a[1].Blocks); n != 1400/16 {
+		t.Errorf("two copies share %d blocks, want those of the hidden text and message 1", n)
+	}
+	early := 0.0
+	for _, j := range a {
+		if j.At < 14500*time.Millisecond {
+			early++
+		}
+	}
+	within(t, "copies in the first half of the 9 s", early, 25, 4*math.Sqrt(50)/2)
+}
+
 // Sessions without hashes: a longer prompt continues what was said, a shorter one starts anew.
 func TestReplayOfPlainSessions(t *testing.T) {
 	path := write(t, "burst.csv", `Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type
@@ -186,7 +219,8 @@ func TestReplayFaults(t *testing.T) {
 	path := write(t, "azure.csv", azureTrace)
 	fails(t, replaying(t, "where: over there"), "", "replay: recorded: replays a trace that is not shipped: give its file with --trace FILE (over there)")
 	fails(t, replaying(t, "format: mooncake, where: over there"), path, "is a file of format azure: scenario replay replays mooncake (over there)")
-	fails(t, replaying(t, "start: 1h"), path, "no request in the part replayed (from 1h0m0s")
+	fails(t, replaying(t, "copies: 10000"), write(t, "long.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n"+strings.Repeat("2023-11-16 18:00:10,1,1\n", 201)), "10000 copies make 2010000 requests")
+	fails(t, replaying(t, "start: 1h"), path, "no request in the part replayed (start 1h0m0s")
 	fails(t, replaying(t, "speed: 1"), path+"x", "no such file")
 	runs := write(t, "measured.csv", "run,model,req_id,session_id,turn,arrival_s,prompt_tokens,output_tokens,ttft_ms,tpot_ms,e2e_ms,queue_ms,inflight,inflight_prefill,status\n"+
 		"r1,m,1,,,0,10,5,,,,,,,ok\nr2,m,1,,,0,20,5,,,,,,,ok\nr2,m,2,,,1,,5,,,,,,,ok\n")

@@ -176,7 +176,7 @@ func (s *servegen) Next(j *cluster.Job) bool {
 	}
 	t, l := s.t, c.lengthsAt(c.at)
 	j.At = t.From + seconds(c.at-c.from)
-	j.Model, j.Class, j.Priority, j.SLO, j.MaxTokens, j.Timeout = t.Model, t.Class, t.Priority, t.SLO, t.MaxTokens, t.Timeout
+	t.label(j)
 	j.Tenant = fmt.Sprintf("%s-%d", t.Class, c.id)
 	prompt, output := quantiles(&l.In), quantiles(&l.Out)
 	j.PromptTokens, j.OutputTokens = prompt.Tokens(c.sizes), t.capped(output.Tokens(c.sizes))

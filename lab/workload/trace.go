@@ -19,6 +19,9 @@ type Trace struct {
 	Length time.Duration // its length; 0: to the end
 	Run    string        // run to replay, of a file that holds several
 
+	// Copies replays every session so many times, at random times; 0: once. Rate is that of one copy.
+	Copies int
+
 	// Waits makes sessions of the trace wait: a request is sent when the answer to the one before has
 	// come and the recorded gap between them has passed again. Else they come when they came.
 	Waits bool

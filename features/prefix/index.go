@@ -222,7 +222,7 @@ func (x *Index) leastRecent() *shelf {
 	if s := x.oldest; s != nil && s.len() > 0 && s.entries[s.last()].stamp <= x.until {
 		return s
 	}
-	x.oldest, x.until = nil, x.clock
+	x.oldest = nil
 	first := x.clock
 	for i := range x.slots {
 		s := x.slots[i].shelf

@@ -237,7 +237,9 @@ func TestDoubt(t *testing.T) {
 	}
 	for range 3 { // in a row, or not at all
 		for range doubtAfter - 1 {
-			ask(0, 0)
+			if got := ask(0, 0); got != 4 {
+				t.Fatalf("claims %d blocks of an engine that has just held some, want 4", got)
+			}
 		}
 		ask(0, 1)
 	}

@@ -42,6 +42,10 @@ func TestAnswer(t *testing.T) {
 			responsesPath, `{"model":"m","input":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"},{"role":"user","content":"` + question + `"}]}`,
 			`{"model":"m","input":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"},{"role":"user","content":"` + question + `"},{"role":"assistant","content":` + quoted(answer) + `}]}`,
 		},
+		"responses, after a call": {
+			responsesPath, `{"model":"m","input":[{"role":"assistant","content":"hello"},{"type":"function_call","name":"f"},{"type":"function_call_output","output":"` + question + `"}]}`,
+			`{"model":"m","input":[{"role":"assistant","content":"hello"},{"type":"function_call","name":"f"},{"type":"function_call_output","output":"` + question + `"},{"role":"assistant","content":` + quoted(answer) + `}]}`,
+		},
 		"completions": {
 			completionPath, `{"model":"m","prompt":"` + question + `"}`,
 			`{"model":"m","prompt":` + quoted(question+answer+more) + `}`,

@@ -206,6 +206,8 @@ func TestB25Sweep(t *testing.T) {
 		`{"model":"m","tools":[{"type":"function","function":{"name":"g"}}],"messages":[{"role":"user","content":"abc` + text + `"}]}`,
 		`{"model":"m","functions":[{"name":"f"}],"messages":[{"role":"user","content":"abc` + text + `"}]}`,
 		`{"model":"m","documents":[{"text":"abc"}],"messages":[{"role":"user","content":"abc` + text + `"}]}`,
+		`{"model":"m","documents":[1,2],"messages":[{"role":"user","content":"abc` + text + `"}]}`,
+		`{"model":"m","documents":[12],"messages":[{"role":"user","content":"abc` + text + `"}]}`,
 		`{"model":"m2","messages":[{"role":"user","content":"abc` + text + `"}]}`,
 	} {
 		// A block as long as the text tells all that stands before its end.
@@ -420,6 +422,8 @@ func TestB08Responses(t *testing.T) {
 		}
 		wantOther(t, item, with("a"), with("b"))
 	}
+	wantOther(t, "a role does not make a message", key(t, responsesPath, `{"model":"m","input":[{"type":"reasoning","role":"user","content":"hello, world"}]}`),
+		key(t, responsesPath, `{"model":"m","input":[{"type":"message","role":"user","content":"hello, world"}]}`))
 	if r := must(t, small, responsesPath, `{"model":"m","input":[{"role":"user","content":[{"type":"input_image"}],"content":[{"type":"input_image"}]}]}`); r.MediaUnits != 1 {
 		t.Errorf("%d units of one image", r.MediaUnits)
 	}

@@ -1,11 +1,10 @@
 package workload
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/presage-router/presage/datasets"
 	"github.com/presage-router/presage/features/request"
+	"github.com/presage-router/presage/lab/cluster"
 	"github.com/presage-router/presage/lab/engine"
 )
 
@@ -121,7 +121,7 @@ func parseScenario(v *node) *Scenario {
 			s.Events = append(s.Events, *ev)
 		}
 	}
-	slices.SortStableFunc(s.Events, func(a, b Event) int { return int((a.At - b.At) / max(1, (a.At-b.At).Abs())) })
+	slices.SortStableFunc(s.Events, func(a, b cluster.Event) int { return cmp.Compare(a.At, b.At) })
 	v.end()
 	return s
 }
@@ -260,7 +260,7 @@ func (t *Traffic) parseRequests(v *node) {
 		v.key("prefix").fail("%d levels; at most %d", len(t.Prefix), maxLevels)
 	}
 	if c := v.key("adapters"); c.mapping() {
-		t.Adapters, t.AdapterPick = c.need("count").count(1, math.MaxInt32), parsePick(c.key("pick"))
+		t.Adapters, t.AdapterPick = c.need("count").count(1, 1<<16), parsePick(c.key("pick"))
 		c.end()
 	}
 	if c := v.key("cancel"); c.mapping() {
@@ -372,50 +372,4 @@ func replayable() []datasets.Format {
 		datasets.Azure, datasets.Mooncake, datasets.BurstGPT, datasets.ServeGenRates, datasets.Agentic, datasets.EPP, datasets.LMBench,
 		datasets.VLLMBench, datasets.InferencePerf, datasets.GuideLLM, datasets.OTLP, datasets.AccessLog, datasets.Measured, datasets.VLLMCPU,
 	}
-}
-
-func parseEvent(v *node, s *Scenario) *Event {
-	if !v.mapping() {
-		return nil
-	}
-	e := &Event{At: v.need("at").duration()}
-	for _, c := range v.need("engines").list() {
-		e.Engines = append(e.Engines, c.count(0, max(0, s.Endpoints()-1)))
-	}
-	if e.At > s.Duration {
-		v.key("at").fail("%s is after the end, %s", e.At, s.Duration)
-	}
-	kinds := []string{"slow", "stall", "kill", "revive", "upgrade", "fail", "blind"}
-	found := 0
-	for _, kind := range kinds {
-		c := v.key(kind)
-		if !v.has(kind) {
-			continue
-		}
-		found++
-		e.Kind = EventKind(kind)
-		switch e.Kind {
-		case Slow:
-			e.Factor = c.number(.01, 1000)
-		case Fail:
-			e.Factor = c.number(0, 1)
-		case Stall, Blind:
-			e.Length = c.duration()
-		case Kill, Revive:
-			if !c.flag() {
-				c.fail("write %s: true", kind)
-			}
-		case Upgrade:
-			if c.mapping() {
-				e.Profile = c.key("profile").choice("async", "sync")
-				e.MaxSeqs, e.MaxBatched = c.key("max_num_seqs").count(1, 1<<16), c.key("max_num_batched_tokens").count(1, 1<<24)
-				c.end()
-			}
-		}
-	}
-	if found != 1 {
-		v.fail("says %d things that happen; want one of %s", found, fmt.Sprint(kinds))
-	}
-	v.end()
-	return e
 }

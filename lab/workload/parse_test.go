@@ -13,6 +13,8 @@ import (
 
 	"github.com/presage-router/presage/datasets"
 	"github.com/presage-router/presage/features/request"
+	"github.com/presage-router/presage/lab/cluster"
+	"github.com/presage-router/presage/lab/engine"
 )
 
 func fixtures(t *testing.T, pattern string) []string {
@@ -114,18 +116,29 @@ func TestEverything(t *testing.T) {
 				},
 			},
 		},
-		Events: []Event{
-			{At: 10 * time.Second, Engines: []int{0, 1}, Kind: Slow, Factor: 3},
-			{At: 20 * time.Second, Engines: []int{0}, Kind: Stall, Length: 5 * time.Second},
-			{At: 30 * time.Second, Engines: []int{1}, Kind: Upgrade, Profile: "async", MaxSeqs: 128, MaxBatched: 4096},
-			{At: 40 * time.Second, Engines: []int{1}, Kind: Fail, Factor: .05},
-			{At: 50 * time.Second, Engines: []int{1}, Kind: Blind, Length: 10 * time.Second},
-			{At: 90 * time.Second, Engines: []int{2}, Kind: Kill},
-			{At: 95 * time.Second, Engines: []int{2}, Kind: Revive},
+		Events: []cluster.Event{
+			{At: 10 * time.Second, Nodes: []int{0, 1}, Kind: cluster.Slow, Factor: 3},
+			{At: 20 * time.Second, Nodes: []int{0}, Kind: cluster.Stall, Length: 5 * time.Second},
+			{At: 30 * time.Second, Nodes: []int{1}, Kind: cluster.Upgrade, Profile: engine.Async(), MaxSeqs: 128, MaxBatched: 4096},
+			{At: 40 * time.Second, Nodes: []int{1}, Kind: cluster.Fail, Factor: .05},
+			{At: 50 * time.Second, Nodes: []int{1}, Kind: cluster.Blind, Length: 10 * time.Second},
+			{At: 90 * time.Second, Nodes: []int{2}, Kind: cluster.Kill},
+			{At: 95 * time.Second, Nodes: []int{2}, Kind: cluster.Revive},
 		},
 	}
 	if d := cmp.Diff(want, s); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+	table, err := engine.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := s.Cluster(table)
+	if err != nil || len(cfg.Nodes) != 3 || cfg.Adapters != 4 || len(cfg.Events) != 7 || cfg.Duration != 100*time.Second {
+		t.Errorf("%v: %+v", err, cfg)
+	}
+	if e := cfg.Nodes[1].Engine; e.MaxSeqs != 64 || e.Blocks != 1000 || e.Profile != engine.Sync() || cfg.Nodes[2].Engine.Coefs.DType != "fp8" {
+		t.Errorf("engine %+v", e)
 	}
 	if s.Endpoints() != 3 || s.NeedsTrace() {
 		t.Errorf("%d endpoints, needs a trace: %v", s.Endpoints(), s.NeedsTrace())

@@ -1,9 +1,11 @@
 package workload
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/presage-router/presage/features/request"
+	"github.com/presage-router/presage/lab/cluster"
 	"github.com/presage-router/presage/lab/engine"
 )
 
@@ -20,7 +22,7 @@ type Scenario struct {
 
 	Fleet   []Engines
 	Traffic []Traffic
-	Events  []Event // by time
+	Events  []cluster.Event // by time; their nodes count the engines of the fleet in its order, from 0
 }
 
 // Engines are equal engines of the fleet.
@@ -53,6 +55,25 @@ func (e *Engines) Config(table engine.Table) (engine.Config, error) {
 		Coefs: *coefs, Profile: profile, MaxSeqs: e.MaxSeqs, MaxBatched: e.MaxBatched,
 		Blocks: e.Blocks, MaxLoRA: e.MaxLoRA, Slowdown: e.Slowdown,
 	}, nil
+}
+
+// Cluster is the part of a run's configuration that the scenario gives: engines, events, duration and
+// adapters. Policy, seed and delays are the caller's.
+func (s *Scenario) Cluster(table engine.Table) (cluster.Config, error) {
+	cfg := cluster.Config{Events: s.Events, Duration: s.Duration}
+	for i := range s.Fleet {
+		e, err := s.Fleet[i].Config(table)
+		if err != nil {
+			return cluster.Config{}, fmt.Errorf("scenario %s: %w", s.Name, err)
+		}
+		for range s.Fleet[i].Count {
+			cfg.Nodes = append(cfg.Nodes, cluster.Node{Engine: e})
+		}
+	}
+	for i := range s.Traffic {
+		cfg.Adapters = max(cfg.Adapters, s.Traffic[i].Adapters)
+	}
+	return cfg, nil
 }
 
 // Endpoints is the number of engines of the fleet.
@@ -108,31 +129,4 @@ type Session struct {
 	Think Dist // seconds from the end of an answer to the next request
 	Next  Dist // prompt tokens that each later request adds
 	Limit int  // tokens of context at which a conversation ends; 0: none
-}
-
-// EventKind is what an [Event] does to an engine.
-type EventKind string
-
-// The events.
-const (
-	Slow    EventKind = "slow"    // Factor on every step from now on; 1 ends it
-	Stall   EventKind = "stall"   // no step ends for Length
-	Kill    EventKind = "kill"    // the engine dies with all its requests
-	Revive  EventKind = "revive"  // a dead engine comes back with an empty cache
-	Upgrade EventKind = "upgrade" // Profile and the limits, where given, change
-	Fail    EventKind = "fail"    // a share Factor of the requests is answered 500 at once; 0 ends it
-	Blind   EventKind = "blind"   // metrics stay as they are while the engine serves; for Length, 0: to the end
-)
-
-// Event happens to some engines at one instant.
-type Event struct {
-	At      time.Duration
-	Engines []int // numbers within the fleet, from 0, in the order of the file
-	Kind    EventKind
-
-	Factor     float64
-	Length     time.Duration
-	Profile    string
-	MaxSeqs    int
-	MaxBatched int
 }

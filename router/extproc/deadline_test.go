@@ -228,23 +228,26 @@ func TestB06ManySmallChunks(t *testing.T) {
 // piled is body, whose name the test needs for the bytes.
 type piled = body
 
-// TestGoroutinesDoNotGrow: a thousand streams that are cut off leave nothing behind.
+// TestB31ManyClientsLeave: a thousand streams that are cut off leave nothing behind.
 func TestB31ManyClientsLeave(t *testing.T) {
-	l := newLab(t, labOptions{})
-	before := runtime.NumGoroutine()
-	var wg sync.WaitGroup
-	for range 1000 {
-		wg.Add(1)
-		go func() { defer wg.Done(); l.run(errReset, wholeChat()...) }()
-	}
-	wg.Wait()
-	if n := runtime.NumGoroutine(); n > before {
-		t.Errorf("%d goroutines, %d before:\n%s", n, before, stacks())
-	}
-	if l.count("ended client_gone") != 1000 {
-		t.Errorf("stats %v", l.stats)
-	}
-	l.settled()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, labOptions{})
+		before := runtime.NumGoroutine()
+		var wg sync.WaitGroup
+		for range 1000 {
+			wg.Add(1)
+			go func() { defer wg.Done(); l.run(errReset, wholeChat()...) }()
+		}
+		wg.Wait()
+		synctest.Wait() // those that are done are gone
+		if n := runtime.NumGoroutine(); n > before {
+			t.Errorf("%d goroutines, %d before:\n%s", n, before, stacks())
+		}
+		if l.count("ended client_gone") != 1000 {
+			t.Errorf("stats %v", l.stats)
+		}
+		l.settled()
+	})
 }
 
 func stacks() string {

@@ -218,7 +218,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 		if name == "" {
 			continue
 		}
-		code, out, _ := lab(t.Context(), name, "--help")
+		code, out, _ := lab(t.Context(), append(strings.Fields(name), "--help")...)
 		lines := strings.Split(out.String(), "\n")
 		if code != 0 || lines[0] != "Example: "+examples[name] || len(lines) > 41 {
 			t.Errorf("%s: exit %d, %d lines, first %q", name, code, len(lines), lines[0])

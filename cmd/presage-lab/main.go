@@ -33,15 +33,21 @@ func main() {
 type grammar struct {
 	Demo    demoCommand    `cmd:"" help:"Show policies at work: emulated engines, the real service, a gateway, load."`
 	Emulate emulateCommand `cmd:"" help:"Serve one emulated engine."`
+	Bench   benchCommand   `cmd:"" help:"Measure what the service costs."`
 
 	Color string `enum:"auto,always,never" default:"auto" help:"Colour: auto, always or never."`
 }
 
 // examples are the first lines of each command's help.
 var examples = map[string]string{
-	"":        "presage-lab demo",
-	"demo":    "presage-lab demo --duration 20s",
-	"emulate": "presage-lab emulate --gpu H100 --model llama-3.1-8b --port 8101",
+	"":              "presage-lab demo",
+	"demo":          "presage-lab demo --duration 20s",
+	"bench":         "presage-lab bench extproc --body 2048",
+	"bench decide":  "presage-lab bench decide --endpoints 100",
+	"bench extproc": "presage-lab bench extproc --endpoints 8 --body 2048",
+	"bench idle":    "presage-lab bench idle --endpoints 8",
+	"bench soak":    "presage-lab bench soak --envoy PATH --clients 1000",
+	"emulate":       "presage-lab emulate --gpu H100 --model llama-3.1-8b --port 8101",
 }
 
 // usageError is bad input: a wrong command line, or a file that cannot be used.
@@ -101,7 +107,7 @@ func report(ctx context.Context, t *terminal.Terminal, err error) int {
 func help(o kong.HelpOptions, c *kong.Context) error {
 	command := ""
 	if n := c.Selected(); n != nil {
-		command = n.Name
+		command = n.Path()
 	}
 	fmt.Fprintf(c.Stdout, "Example: %s\n\n", examples[command])
 	return kong.DefaultHelpPrinter(o, c)

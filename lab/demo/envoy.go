@@ -54,17 +54,17 @@ func writeEnvoyConfig(dir, listen, picker string, endpoints []*fleet.Endpoint) (
 	return file, os.WriteFile(file, b.Bytes(), 0o600)
 }
 
-// envoy is a running Envoy.
-type envoy struct {
+// Envoy is a running Envoy.
+type Envoy struct {
 	cmd    *exec.Cmd
 	dir    string
 	output tail
 	done   chan struct{} // it has ended
 }
 
-// startEnvoy starts Envoy between a listening address and the picker. It runs in a process group of
+// StartEnvoy starts Envoy between a listening address and the picker. It runs in a process group of
 // its own, so that an interrupt from the terminal leaves it to stop.
-func startEnvoy(path, listen, picker string, endpoints []*fleet.Endpoint) (*envoy, error) {
+func StartEnvoy(path, listen, picker string, endpoints []*fleet.Endpoint) (*Envoy, error) {
 	dir, err := os.MkdirTemp("", "presage-envoy-")
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func startEnvoy(path, listen, picker string, endpoints []*fleet.Endpoint) (*envo
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	v := &envoy{dir: dir, done: make(chan struct{})}
+	v := &Envoy{dir: dir, done: make(chan struct{})}
 	v.cmd = exec.Command(path, "-c", file, "--disable-hot-restart", "--log-level", "warning", "--concurrency", "1") //nolint:noctx // stop ends it, gently first
 	v.cmd.Stdout, v.cmd.Stderr = &v.output, &v.output
 	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -90,7 +90,7 @@ func startEnvoy(path, listen, picker string, endpoints []*fleet.Endpoint) (*envo
 }
 
 // failed is the error of an Envoy that has ended by itself.
-func (v *envoy) failed() error {
+func (v *Envoy) failed() error {
 	select {
 	case <-v.done:
 		return fmt.Errorf("envoy: ended by itself (%s): %s", v.cmd.ProcessState, v.output.last())
@@ -99,8 +99,8 @@ func (v *envoy) failed() error {
 	}
 }
 
-// stop ends Envoy's process group, by force if it must.
-func (v *envoy) stop() {
+// Stop ends Envoy's process group, by force if it must.
+func (v *Envoy) Stop() {
 	pid := v.cmd.Process.Pid
 	_ = syscall.Kill(-pid, syscall.SIGTERM)
 	select {

@@ -47,7 +47,7 @@ type stack struct {
 	gateway *gateway.Gateway
 	front   *http.Server // of the built-in gateway
 	running sync.WaitGroup
-	envoy   *envoy
+	envoy   *Envoy
 	url     string // where clients send requests
 
 	tookEngines, tookService, tookGateway time.Duration
@@ -87,7 +87,7 @@ func (s *stack) start(ctx context.Context, cfg *Config, at *Addresses, policy st
 	}
 	lap(&s.tookService)
 	if cfg.Envoy != "" {
-		s.envoy, err = startEnvoy(cfg.Envoy, at.Gateway, s.service.ExtProc(), s.engines.endpoints)
+		s.envoy, err = StartEnvoy(cfg.Envoy, at.Gateway, s.service.ExtProc(), s.engines.endpoints)
 		if cfg.Destination == gateway.OriginalDst {
 			s.url += originalDst
 		}
@@ -167,7 +167,7 @@ func (s *stack) probe(ctx context.Context, client *http.Client) error {
 func (s *stack) stop() error {
 	var err error
 	if s.envoy != nil {
-		s.envoy.stop()
+		s.envoy.Stop()
 	}
 	if s.front != nil {
 		_ = s.front.Close()

@@ -1,0 +1,60 @@
+package prefix
+
+// room makes room for one more entry. The chain that is being put is the most recent, and fits, so
+// that none of it is evicted.
+func (x *Index) room(s *shelf) {
+	for s.len() >= s.limit {
+		x.drop(s, s.last())
+		x.evicted++
+	}
+	for x.total >= x.opts.Total {
+		v := x.leastRecent()
+		x.drop(v, v.last())
+		x.evicted++
+	}
+}
+
+// leastRecent returns the shelf with the least recent entry of all. The last entry of a shelf only
+// ever becomes more recent, and that of a shelf now empty will be as recent as now, so that the
+// runner-up of one search, or now, bounds how long its winner stays the least recent.
+func (x *Index) leastRecent() *shelf {
+	if s := x.oldest; s != nil && s.len() > 0 && s.entries[s.last()].stamp <= x.until {
+		return s
+	}
+	x.oldest = nil
+	first := x.clock
+	for i := range x.slots {
+		s := x.slots[i].shelf
+		if s == nil || s.len() == 0 {
+			continue
+		}
+		if stamp := s.entries[s.last()].stamp; x.oldest == nil || stamp < first {
+			x.oldest, x.until, first = s, first, stamp
+		} else {
+			x.until = min(x.until, stamp)
+		}
+	}
+	return x.oldest
+}
+
+// drop takes one entry out.
+func (x *Index) drop(s *shelf, e uint32) {
+	x.table.drop(s.entries[e].id, s.slot)
+	s.remove(e)
+	x.total--
+}
+
+// tick advances the clock. Where it would wrap, which takes weeks, all stamps are halved: order
+// stays, and only neighbours become equal.
+func (x *Index) tick() {
+	if x.clock++; x.clock < ^uint32(0) {
+		return
+	}
+	x.clock /= 2
+	x.oldest = nil
+	for i := range x.slots {
+		if s := x.slots[i].shelf; s != nil {
+			s.halve()
+		}
+	}
+}

@@ -35,7 +35,8 @@ type Config struct {
 	// PrefixBlock is the size of the router's prefix blocks in tokens, a multiple of 16; 0: 64, which
 	// are the service's 256 bytes of text.
 	PrefixBlock int
-	// Progress is after how many tokens the router's ledger is brought up to date; 0: 16.
+	// Progress is after how many tokens of an answer the router hears of them; 0: 16. Smaller is nearer to
+	// the service, which hears of each, and slower.
 	Progress int
 
 	// Client to router, router to engine, engine to router; each is added on the way. Answers take

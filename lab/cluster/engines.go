@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/presage-router/presage/features/fleet"
@@ -210,10 +211,10 @@ func (s *sim) upgrade(n *node, ev *Event) {
 	}
 }
 
-// note keeps the error of an event that an engine refused, for the end of the run.
+// note keeps the first error of a run, for its end: an event that an engine refused, an impossible job.
 func (s *sim) note(err error) {
-	if err != nil {
-		s.err = errors.Join(s.err, err)
+	if s.err == nil && err != nil {
+		s.err = fmt.Errorf("at %v: %w", s.now, err)
 	}
 }
 

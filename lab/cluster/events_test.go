@@ -265,6 +265,14 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
+func TestUnknownAdapterIsAnError(t *testing.T) {
+	cfg := Config{Nodes: h100s(t, 1), Policy: policy(t, "round-robin"), Adapters: 2}
+	_, err := Run(cfg, &Slice{Jobs: []Job{{At: time.Second, PromptTokens: 10, OutputTokens: 2, Adapter: 3}}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "at 1s: job with adapter 3: the run has 2") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestAdaptersAreRoutedByName(t *testing.T) {
 	nodes := h100s(t, 2)
 	for i := range nodes {

@@ -27,7 +27,7 @@ type Record struct {
 	Propensity float64
 
 	PromptTokens   int
-	OutputTokens   int // that the client got
+	OutputTokens   int // that the client got; without an end, as far as the router heard ([Config].Progress)
 	BelievedTokens int // prompt tokens the router believed cached on the engine
 	CachedTokens   int // prompt tokens that were; -1: the engine did not come to it
 	Preemptions    int

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/presage-router/presage/features/fleet"
@@ -25,7 +26,11 @@ func (s *sim) ask(t *trip) {
 		Blocks: t.chain, BlockSize: 4 * s.cfg.PrefixBlock,
 		Session: j.Session, Priority: j.Priority, Tenant: j.Tenant, SLO: j.SLO,
 	}
-	if j.Adapter > 0 && int(j.Adapter) < len(s.adapters) {
+	switch {
+	case j.Adapter < 0 || int(j.Adapter) >= len(s.adapters):
+		s.note(fmt.Errorf("job with adapter %d: the run has %d", j.Adapter, s.cfg.Adapters))
+		j.Adapter = 0
+	case j.Adapter > 0:
 		t.req.Model = s.adapters[j.Adapter]
 		t.req.Adapter = t.req.Model
 	}

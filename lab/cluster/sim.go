@@ -180,13 +180,13 @@ func (s *sim) step() bool {
 	if w := s.feed.next(); w != nil {
 		heard = w.at
 	}
-	switch at := min(due, top, heard); {
-	case at == never:
+	switch min(due, top, heard) {
+	case never:
 		return false
-	case at == due:
+	case due:
 		s.now = max(s.now, due)
 		s.advance(int(s.alarms.heap[0].node))
-	case at == heard:
+	case heard:
 		s.now = max(s.now, heard)
 		w := s.feed.pop()
 		s.hear(w.trip, w.kind, w.n)

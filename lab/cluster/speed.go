@@ -11,8 +11,9 @@ import (
 
 // Speed runs the workload by which the simulator's speed is measured, for the caller to time: 8 H100
 // with Llama-3.1-8B, round robin, Poisson arrivals of unshared prompts of 512 tokens with answers of
-// 256, at about two thirds of what the engines can do. Router, ledger and scrapes run as in every run;
-// there is no prefix index, as round robin does not ask for one. single turns macro-steps off.
+// 256, at about two thirds of what the engines can do. Router, ledger and scrapes run as in every run,
+// but for what round robin does not ask for: there is no prefix index, and the ledger hears of tokens
+// every 64. single turns macro-steps off.
 func Speed(requests int, seed uint64, single bool) (*Report, error) {
 	table, err := engine.Builtin()
 	if err != nil {
@@ -22,7 +23,10 @@ func Speed(requests int, seed uint64, single bool) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := Config{Policy: baseline.NewRoundRobin(router.Params{}), Seed: seed, NoPrefixes: true, SingleStep: single, Nodes: make([]Node, speedEngines)}
+	cfg := Config{
+		Policy: baseline.NewRoundRobin(router.Params{}), Seed: seed, NoPrefixes: true, Progress: 64,
+		SingleStep: single, Nodes: make([]Node, speedEngines),
+	}
 	for i := range cfg.Nodes {
 		cfg.Nodes[i].Engine.Coefs = *coefs
 	}

@@ -11,27 +11,28 @@ import (
 
 // trip is one request on its way: client, router, engine and back.
 type trip struct {
-	job    Job
-	req    request.Request
-	flight router.Flight
-	id     int // in sim.trips
-	gen    uint32
-	refs   int // parties that still know it: the router, each engine, words on their way
-
-	sent   time.Duration
+	// What every token touches comes first.
 	open   bool // the router has not seen its end
-	number uint64
-	legs   [2]leg // decode (or all of it), prefill
-	tokens int32  // told to the router
+	gen    uint32
+	tokens int32 // told to the router
 	first  time.Duration
 	last   time.Duration // token, at the router
+	id     int           // in sim.trips
+	refs   int           // parties that still know it: the router, each engine, words on their way
+	legs   [2]leg        // decode (or all of it), prefill
 
+	flight router.Flight
+	job    Job
+	req    request.Request
+
+	number     uint64
+	sent       time.Duration
+	arrived    time.Duration // at the engine
+	queued     time.Duration // from then to its first step
 	believed   int
 	cached     int32
 	preempted  int
-	arrived    time.Duration // at the engine
-	queued     time.Duration // from then to its first step
-	chain, all []uint64      // the router's blocks of the prompt, and of prompt and answer
+	chain, all []uint64 // the router's blocks of the prompt, and of prompt and answer
 }
 
 // leg is a trip's stay on an engine.

@@ -100,7 +100,7 @@ func TestKVCapacity(t *testing.T) {
 	}
 	check("log of 70B on 4 H100", "H100", "llama-3.3-70b", 4, "", 30425, 0.015)
 	check("log of Llama-2-70B on 4 H100", "H100", "llama-2-70b", 4, "", 31356, 0.02)
-	check("log of Mixtral on 2 H100", "H100", "mixtral-8x7b", 2, "", 26602, 0.02)
+	check("log of CodeLlama-34B on 2 H100", "H100", "codellama-34b", 2, "", 26602, 0.02)
 }
 
 func TestLoadRefuses(t *testing.T) {

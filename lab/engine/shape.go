@@ -41,6 +41,7 @@ func Shapes() []Shape {
 		{Model: "llama-3.3-70b", Params: 70.55e9, Embedding: 2.10e9, Layers: 80, KVHeads: 8, HeadDim: 128},
 		{Model: "llama-2-7b", Params: 6.74e9, Embedding: 0.26e9, Layers: 32, KVHeads: 32, HeadDim: 128},
 		{Model: "llama-2-70b", Params: 68.98e9, Embedding: 0.52e9, Layers: 80, KVHeads: 8, HeadDim: 128},
+		{Model: "codellama-34b", Params: 33.74e9, Embedding: 0.52e9, Layers: 48, KVHeads: 8, HeadDim: 128},
 		{Model: "qwen3-14b", Params: 14.77e9, Embedding: 1.56e9, Layers: 40, KVHeads: 8, HeadDim: 128},
 		{Model: "qwen3-32b", Params: 32.76e9, Embedding: 1.56e9, Layers: 64, KVHeads: 8, HeadDim: 128},
 		{Model: "qwen2.5-7b", Params: 7.62e9, Embedding: 1.09e9, Layers: 28, KVHeads: 4, HeadDim: 128},

@@ -112,7 +112,7 @@ func TestNoPolicyMovesAnArrival(t *testing.T) {
 		for i := range src.Jobs {
 			src.Jobs[i].Then = nil // later turns wait for answers, so they do move
 		}
-		recs, _ := records(t, Config{Nodes: h100s(t, 3), Policy: policy(t, name), Seed: 9}, src)
+		recs, _ := records(t, Config{Nodes: h100s(t, 3), Policy: policy(t, name), Seed: 9, Adapters: 2}, src)
 		for _, r := range recs {
 			out = append(out, fmt.Sprint(r.Sent, r.PromptTokens))
 		}

@@ -178,7 +178,7 @@ func TestEmulate(t *testing.T) {
 	notes := new(output)
 	term := terminal.New(os.Stdout, os.Stderr, func(string) string { return "" })
 	term.Out = io.Discard
-	ready := make(chan string, 1)
+	ready := make(chan string, 2)
 	term.Err = writerFunc(func(p []byte) (int, error) {
 		if m := regexp.MustCompile(`on (http://\S+),`).FindSubmatch(p); m != nil {
 			ready <- string(m[1])
@@ -187,23 +187,29 @@ func TestEmulate(t *testing.T) {
 	})
 	done := make(chan int)
 	go func() {
-		done <- run(ctx, []string{"emulate", "--gpu", "h100", "--model", "llama-3.1-8b", "--port", "0", "--dialect", "sglang"}, term)
+		done <- run(ctx, []string{"emulate", "--gpu", "h100", "--model", "llama-3.1-8b", "--port", "0", "--dialect", "sglang", "--dp", "2"}, term)
 	}()
-	var url string
-	select {
-	case url = <-ready:
-	case code := <-done:
-		t.Fatalf("exit %d: %s", code, notes)
-	}
-	for path, want := range map[string]string{"/v1/models": "llama-3.1-8b", "/metrics": "sglang:num_running_reqs"} {
-		resp, err := http.Get(url + path)
-		if err != nil {
-			t.Fatal(err)
+	for rank := range 2 {
+		var url string
+		select {
+		case url = <-ready:
+		case code := <-done:
+			t.Fatalf("exit %d: %s", code, notes)
 		}
-		b, _ := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if !strings.Contains(string(b), want) {
-			t.Errorf("%s: no %s in %.200s", path, want, b)
+		label := `sglang:num_running_reqs{engine_type`
+		if rank > 0 {
+			label = `sglang:num_running_reqs{dp_rank="1"`
+		}
+		for path, want := range map[string]string{"/v1/models": "llama-3.1-8b", "/metrics": label} {
+			resp, err := http.Get(url + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if !strings.Contains(string(b), want) {
+				t.Errorf("rank %d%s: no %s in %.200s", rank, path, want, b)
+			}
 		}
 	}
 	http.DefaultClient.CloseIdleConnections()

@@ -47,7 +47,7 @@ func (v *demoView) Ready(s demo.Setup) {
 
 // Progress shows how far a policy is.
 func (v *demoView) Progress(policy string, elapsed, total time.Duration, s demo.Score) {
-	line := fmt.Sprintf("%-10s %s  %s  %.0f s", "", policy, v.t.Bar(elapsed.Seconds()/total.Seconds(), 20), elapsed.Seconds())
+	line := fmt.Sprintf("%-10s %s  %s  %.0f s", "", policy, v.t.Bar(elapsed.Seconds()/total.Seconds(), 16), elapsed.Seconds())
 	if s.OK > 0 {
 		line += fmt.Sprintf("   TTFT p50 %s  in SLO %s", milliseconds(s.TTFTP50), percent(s.Attainment))
 	}

@@ -42,6 +42,7 @@ type Config struct {
 	Model    string        // served name; empty: that of the coefficients
 	Adapters []string      // LoRA adapters loaded from the start
 	Rank     int           // data-parallel rank: the label engine of the metrics
+	Events   *Events       // nil: no KV events; see [Emulator.ServeEvents]
 	Dialect  Dialect
 	Speed    float64       // engine seconds per second; 0: 1
 	MaxLen   int           // context length, tokens; 0: 131072
@@ -72,6 +73,6 @@ func (c *Config) defaults() error {
 	if c.MaxOpen == 0 {
 		c.MaxOpen = 8 << 10
 	}
-	c.Engine.Progress = 1
+	c.Engine.Progress, c.Engine.KVEvents = 1, c.Events != nil
 	return nil
 }

@@ -3,6 +3,7 @@ package emulator
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"runtime"
 	"slices"
@@ -31,11 +32,14 @@ type Emulator struct {
 	leaving  []leaver  // cancelled in the batch; the engine may still tell of their blocks
 	told     []*stream // with news for their writers
 	open     int
-	adapters map[string]int32
-	nextID   int32 // of the next adapter
+	adapters adapters
+	running  []int32 // scratch: adapters in the batch, and waiting
+	waiting  []int32
+	faults   faults
 	stats    engine.Stats
 	meter    meter
 	lateness lateness
+	feed     *feed // nil: no KV events
 }
 
 // leaver is a cancelled stream that the engine forgets with the next step.
@@ -56,11 +60,8 @@ func New(cfg Config) (*Emulator, error) {
 	cfg.Engine = eng.Config()
 	e := &Emulator{
 		cfg: cfg, eng: eng, start: time.Now(), kick: make(chan struct{}, 1), news: make(chan struct{}, 1),
-		adapters: make(map[string]int32, len(cfg.Adapters)), nextID: 1, meter: newMeter(),
-	}
-	for _, name := range cfg.Adapters {
-		e.adapters[name] = e.nextID
-		e.nextID++
+		adapters: newAdapters(cfg.Adapters), meter: newMeter(), feed: newFeed(cfg.Events),
+		faults: faults{rand: rand.New(rand.NewPCG(cfg.Engine.Seed, 0x6661756c74))},
 	}
 	e.eng.Stats(&e.stats)
 	e.routes()
@@ -109,13 +110,25 @@ func (e *Emulator) Run(ctx context.Context) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			e.closed = true
-			e.dispatch(e.eng.Kill(e.clock()))
+			e.kill(e.clock())
 			for _, s := range e.told {
 				s.wake()
 			}
 			return
 		}
 	}
+}
+
+// kill ends the engine with all it does. e.mu is held.
+func (e *Emulator) kill(now time.Duration) {
+	events := e.eng.Kill(now)
+	e.tellBlocks(e.eng.KVEvents())
+	e.dispatch(events)
+	for _, l := range e.leaving {
+		e.recycle(l.slot)
+	}
+	e.leaving = e.leaving[:0]
+	e.armed = false
 }
 
 // pump wakes the writers of streams with news, one after the other. Waking a whole batch at once
@@ -164,6 +177,7 @@ func (e *Emulator) advance(now time.Duration) {
 	before := e.stats
 	e.eng.Stats(&e.stats)
 	e.meter.step(&before, &e.stats)
+	e.tellBlocks(e.eng.KVEvents())
 	e.dispatch(events)
 	e.leaving = slices.DeleteFunc(e.leaving, func(l leaver) bool {
 		if e.stats.Steps == l.steps {
@@ -241,7 +255,14 @@ func (e *Emulator) submit(a *ask) ([]*stream, error) {
 	out := make([]*stream, len(a.units))
 	for i := range a.units {
 		u := &a.units[i]
-		out[i] = &stream{notify: notify, unit: u, adapter: a.adapter, blocks: chain(a.root, u.all(), e.cfg.Engine.BlockSize)}
+		all := u.all()
+		out[i] = &stream{notify: notify, unit: u, adapter: a.adapter, blocks: chain(a.root, all, e.cfg.Engine.BlockSize)}
+		if e.feed != nil {
+			out[i].tokens = all
+			if a.adapter != 0 {
+				out[i].name = a.Model
+			}
+		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -345,6 +366,11 @@ func (e *Emulator) Lateness() Late {
 }
 
 // ServeHTTP answers one request.
-func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.ServeHTTP(w, r) }
+func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != faultPath && e.gone() {
+		panic(http.ErrAbortHandler) // closes the connection without an answer
+	}
+	e.mux.ServeHTTP(w, r)
+}
 
 var _ http.Handler = (*Emulator)(nil)

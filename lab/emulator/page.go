@@ -118,22 +118,31 @@ var labelEscaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
 // metrics answers GET /metrics.
 func (e *Emulator) metrics(w http.ResponseWriter, _ *http.Request) {
-	model := `model_name="` + labelEscaper.Replace(e.cfg.Model) + `"`
-	p := &page{created: strconv.FormatFloat(float64(e.start.UnixNano())/1e9, 'e', -1, 64)}
 	e.mu.Lock()
-	e.advance(e.clock()) // gauges as of the last step, not of the last event
-	e.rearm()
+	text := e.frozen()
+	if text == nil {
+		e.advance(e.clock()) // gauges as of the last step, not of the last event
+		e.rearm()
+		text = e.pageNow()
+	}
+	e.mu.Unlock()
+	w.Header().Set("Content-Type", "text/plain; version=1.0.0; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = w.Write(text)
+}
+
+// pageNow renders the page. e.mu is held.
+func (e *Emulator) pageNow() []byte {
+	model := `model_name="` + labelEscaper.Replace(e.cfg.Model) + `"`
+	p := &page{}
 	if e.cfg.Dialect == SGLang {
-		p.created = ""
 		e.sglang(p, model)
 	} else {
+		p.created = strconv.FormatFloat(float64(e.start.UnixNano())/1e9, 'e', -1, 64)
 		e.vllm(p, model)
 	}
 	e.own(p)
-	e.mu.Unlock()
-	w.Header().Set("Content-Type", "text/plain; version=1.0.0; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(p.buf)))
-	_, _ = w.Write(p.buf)
+	return p.buf
 }
 
 // own writes what only an emulator has to say.

@@ -212,8 +212,7 @@ func (r *reply) whole(w http.ResponseWriter, req *http.Request) error {
 		for _, s := range r.streams {
 			_, done, failed := s.progress()
 			if failed {
-				refuse(w, &problem{http.StatusInternalServerError, "InternalServerError", "", errDied.Error()})
-				return nil
+				return errDied
 			}
 			open = open || !done
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -29,6 +28,9 @@ func (e *Emulator) routes() {
 		writeJSON(w, http.StatusOK, map[string]string{"version": version})
 	})
 	e.mux.HandleFunc("GET /metrics", e.metrics)
+	e.mux.HandleFunc("POST /v1/load_lora_adapter", e.loadLoRA)
+	e.mux.HandleFunc("POST /v1/unload_lora_adapter", e.unloadLoRA)
+	e.mux.HandleFunc("POST "+faultPath, e.fault)
 	e.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusNotFound, map[string]string{"detail": "Not Found"})
 	})
@@ -82,6 +84,10 @@ func (e *Emulator) complete(w http.ResponseWriter, r *http.Request, chat bool) {
 		refuse(w, &problem{http.StatusServiceUnavailable, "ServiceUnavailableError", "", "The model is being loaded."})
 		return
 	}
+	if e.fails() {
+		refuse(w, &problem{http.StatusInternalServerError, "InternalServerError", "", "EngineCore encountered an issue."})
+		return
+	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, e.cfg.MaxBody))
 	if err != nil {
 		refuse(w, err)
@@ -129,27 +135,4 @@ func (e *Emulator) models(w http.ResponseWriter, _ *http.Request) {
 		Object string `json:"object"`
 		Data   []card `json:"data"`
 	}{"list", list})
-}
-
-// adapter returns the number of the adapter that a model name stands for, 0 for the model itself;
-// no name is the model.
-func (e *Emulator) adapter(name string) (int32, bool) {
-	if name == "" || name == e.cfg.Model {
-		return 0, true
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	id, ok := e.adapters[name]
-	return id, ok
-}
-
-func (e *Emulator) adapterNames() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	out := make([]string, 0, len(e.adapters))
-	for name := range e.adapters {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }

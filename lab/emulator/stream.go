@@ -19,6 +19,8 @@ type stream struct {
 	slot      uint32
 	unit      *unit
 	blocks    []uint64
+	tokens    []uint32 // prompt and answer, and the adapter's name, where KV events tell them
+	name      string
 	adapter   int32
 	arrived   time.Duration
 	scheduled time.Duration

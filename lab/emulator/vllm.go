@@ -59,6 +59,7 @@ func (e *Emulator) vllm(p *page, model string) {
 	p.histogram("vllm:request_decode_time_seconds", "Histogram of time spent in DECODE phase for request.", &m.decode)
 	p.histogram("vllm:request_num_preemptions", "Histogram of the number of times a request was preempted.", &m.preemptions)
 	p.histogram("vllm:request_prefill_kv_computed_tokens", "Histogram of new KV tokens computed during prefill (excluding cached tokens).", &m.computed)
+	e.loraInfo(p)
 	p.labels = ""
 	p.gauges("vllm:cache_config_info", "Information of the LLMEngine CacheConfig", series{e.cacheConfig(), 1})
 }

@@ -135,6 +135,9 @@ func TestReferenceFiles(t *testing.T) {
 		"stage-aggregates/inference_perf_kubecon.csv.gz": {StageTable, 42},
 		"vllm-cpu/vllm-cpu-homog.csv.gz":                 {VLLMCPU, 4520}, "vllm-cpu/vllm-cpu-hetero.csv.gz": {VLLMCPU, 3127},
 	} {
+		if raced && want.rows > 5000 {
+			continue
+		}
 		path := filepath.Join(dir, name)
 		found, err := Detect(path)
 		if err != nil || found != want.format {

@@ -25,7 +25,7 @@ func TestScenariosRun(t *testing.T) {
 		if s.NeedsTrace() {
 			continue
 		}
-		scale := 0.05 // of time
+		scale := 0.02 // of time
 		s.Duration = time.Duration(scale * float64(s.Duration))
 		for i := range s.Events {
 			s.Events[i].At = time.Duration(scale * float64(s.Events[i].At))
@@ -49,7 +49,7 @@ func TestScenariosRun(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if len(classes) != len(s.Traffic) || rep.Requests < 5 || len(s.Events) == 0 && rep.Complete+rep.Left != rep.Requests {
+		if len(classes) != len(s.Traffic) || rep.Requests < 2 || len(s.Events) == 0 && rep.Complete+rep.Left != rep.Requests {
 			t.Errorf("%s: %d requests, %d complete, classes %v", name, rep.Requests, rep.Complete, classes)
 		}
 	}

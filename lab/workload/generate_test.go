@@ -74,7 +74,7 @@ func TestSourcesAreDeterministic(t *testing.T) {
 		t.Fatalf("%d generated scenarios", len(generated))
 	}
 	for _, name := range generated {
-		a, b := pull(t, source(t, name, Options{Seed: 7}), 300), pull(t, source(t, name, Options{Seed: 7}), 300)
+		a, b := pull(t, source(t, name, Options{Seed: 7}), 80), pull(t, source(t, name, Options{Seed: 7}), 80)
 		var later [2][]cluster.Job
 		for k, jobs := range [][]cluster.Job{a, b} {
 			order := make([]int, len(jobs))
@@ -101,7 +101,7 @@ func TestSourcesAreDeterministic(t *testing.T) {
 		if d := cmp.Diff(append(a, later[0]...), append(b, later[1]...), noThen, whole); d != "" {
 			t.Errorf("%s: two sources of one seed differ:\n%.2000s", name, d)
 		}
-		if c := pull(t, source(t, name, Options{Seed: 8}), 300); cmp.Equal(a, c, noThen, whole) {
+		if c := pull(t, source(t, name, Options{Seed: 8}), 80); cmp.Equal(a, c, noThen, whole) {
 			t.Errorf("%s: seeds 7 and 8 give equal jobs", name)
 		}
 	}
@@ -148,13 +148,18 @@ func TestScenarioRates(t *testing.T) {
 		"upgrade":       {120, 1600, 300},
 		"kv-pressure":   {8, 600, 500},
 		"herd":          {2000. / 120, 8392, 200},
-		"bursts":        {40 + 300*1.5*12/240, 2200, 500},
+		"bursts":        {40 + 300*1.5*6/120, 2200, 500},
 	} {
 		s, err := Builtin(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs := pull(t, source(t, name, Options{Seed: 11}), math.MaxInt)
+		s.Duration = 120 * time.Second
+		src, err := s.Source(Options{Seed: 11})
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs := pull(t, src, math.MaxInt)
 		n := float64(len(jobs))
 		spread := math.Sqrt(n)
 		if name == "bursts" {

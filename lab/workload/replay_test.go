@@ -295,11 +295,11 @@ func TestReplayOfReferenceData(t *testing.T) {
 	}
 	for file, keys := range map[string]string{
 		"azure/azure2023_code.csv.gz": "speed: 1", "fixtures/valid/azure_2024.csv": "speed: 1", "fixtures/valid/azure_2025_multimodal.csv": "speed: 1",
-		"mooncake/conversation.jsonl.gz": "format: mooncake", "fixtures/valid/burstgpt_v1.csv": "speed: 100", "fixtures/valid/burstgpt_v3.csv": "rate: 2, waits: true",
+		"mooncake/synthetic.jsonl.gz": "format: mooncake", "fixtures/valid/burstgpt_v1.csv": "speed: 100", "fixtures/valid/burstgpt_v3.csv": "rate: 2, waits: true",
 		"agentic/appworld_test_normal_10.jsonl.gz": "waits: true, rate: 1", "epp-training-h200/sharegpt-h200.jsonl.gz": "rate: 5, output: 100",
 		"fixtures/valid/lmbench_short.csv": "waits: true", "fixtures/valid/vllm_bench_new.json": "speed: 1", "fixtures/valid/inference_perf_per_request.json": "speed: 1",
 		"fixtures/valid/guidellm.json": "speed: 1, output: 7", "fixtures/valid/otlp_vllm.jsonl": "speed: 1", "fixtures/valid/access_log.jsonl": "speed: 1000, output: 5",
-		"aibrix-bench-a100/measured.csv.gz": "run: aibrix-v0.2.1-naive-q2.5", "vllm-cpu/vllm-cpu-homog.csv.gz": "speed: 1", "servegen/m-small_rates.csv.gz": "rate: 20",
+		"vllm-engine-servingsim/measured.csv.gz": "run: servingsim-RTX4090-Llama-3.1-8B", "vllm-cpu/vllm-cpu-hetero.csv.gz": "speed: 1", "servegen/deepseek-r1_rates.csv.gz": "rate: 20",
 	} {
 		jobs := replayed(t, keys, filepath.Join(dir, file), 1)
 		if len(jobs) == 0 {

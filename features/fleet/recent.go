@@ -8,12 +8,27 @@ import (
 // Recent is what just happened on an endpoint, as the router saw it: the freshest evidence of how
 // fast the engine goes, there before any request has ended.
 type Recent struct {
-	TTFT        time.Duration // fading mean of the last first tokens, gain 1/4; 0: none seen
-	ITL         time.Duration // fading mean of the mean gaps of ended answers, gain 1/6; 0: none seen
-	StreamTime  time.Duration // sum over the streaming requests of the time since their first token
-	Generated   int64         // tokens of the streaming requests so far
-	FirstRate   float64       // first tokens per second, fading with tau = 1 s
-	PrefillRate float64       // uncached prompt tokens whose first token came, per second, fading alike
+	TTFT       time.Duration // fading mean of the last first tokens, gain 1/4; 0: none seen
+	ITL        time.Duration // fading mean of the mean gaps of ended answers, gain 1/6; 0: none seen
+	StreamTime time.Duration // sum over the streaming requests of the time since their first token
+	Generated  int64         // tokens of the streaming requests so far
+
+	rateAt            time.Time // when the rates were last faded
+	firsts, prefilled float64
+}
+
+// FirstRate is the number of first tokens per second, fading with tau = 1 s.
+func (r *Recent) FirstRate(now time.Time) float64 { return r.firsts * faded(now.Sub(r.rateAt)) }
+
+// PrefillRate is the number of uncached prompt tokens whose first token came, per second, fading alike.
+func (r *Recent) PrefillRate(now time.Time) float64 { return r.prefilled * faded(now.Sub(r.rateAt)) }
+
+// faded is what is left of a rate after d.
+func faded(d time.Duration) float64 {
+	if d <= 0 {
+		return 1
+	}
+	return math.Exp(-float64(d) / rateTau)
 }
 
 // StepTime is the mean gap between tokens of the answers now streaming, from counting their tokens,
@@ -44,7 +59,7 @@ type history struct {
 
 func (h *history) fade(now time.Time) {
 	if d := now.Sub(h.rateAt); d > 0 {
-		k := math.Exp(-float64(d) / rateTau)
+		k := faded(d)
 		h.firsts *= k
 		h.prefilled *= k
 		h.rateAt = now
@@ -76,12 +91,9 @@ func blend(old, x time.Duration, gain int64) time.Duration {
 // recent is the account at an instant. The caller holds in.mu.
 func (in *instance) recent(now time.Time) Recent {
 	h := &in.hist
-	r := Recent{TTFT: h.ttft, ITL: h.itl, Generated: h.generated}
-	r.StreamTime = max(0, now.Sub(in.since)*time.Duration(in.in.Streaming)-h.firstSum)
-	k := 1.0
-	if d := now.Sub(h.rateAt); d > 0 {
-		k = math.Exp(-float64(d) / rateTau)
+	return Recent{
+		TTFT: h.ttft, ITL: h.itl, Generated: h.generated,
+		StreamTime: max(0, now.Sub(in.since)*time.Duration(in.in.Streaming)-h.firstSum),
+		rateAt:     h.rateAt, firsts: h.firsts, prefilled: h.prefilled,
 	}
-	r.FirstRate, r.PrefillRate = h.firsts*k, h.prefilled*k
-	return r
 }

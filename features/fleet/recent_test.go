@@ -37,11 +37,11 @@ func TestRecentCountsTokens(t *testing.T) {
 		t.Errorf("recent TTFT %v, want %v", r.TTFT, want)
 	}
 	fade := math.Exp(-0.1)
-	if want := 1 + fade; math.Abs(r.FirstRate-want) > 1e-9 {
-		t.Errorf("first-token rate %v, want %v", r.FirstRate, want)
+	if want, got := 1+fade, r.FirstRate(t0.Add(ms(200))); math.Abs(got-want) > 1e-9 {
+		t.Errorf("first-token rate %v, want %v", got, want)
 	}
-	if want := 300 + 100*fade; math.Abs(r.PrefillRate-want) > 1e-6 {
-		t.Errorf("prefill rate %v, want %v", r.PrefillRate, want)
+	if want, got := 300+100*fade, r.PrefillRate(t0.Add(ms(200))); math.Abs(got-want) > 1e-6 {
+		t.Errorf("prefill rate %v, want %v", got, want)
 	}
 	a.Done(t0.Add(ms(210)))
 	b.Done(t0.Add(ms(210)))
@@ -52,7 +52,7 @@ func TestRecentCountsTokens(t *testing.T) {
 	if r.ITL != ms(20) { // b had one token, so no gap
 		t.Errorf("recent ITL %v, want 20ms", r.ITL)
 	}
-	if want := (1 + fade) * math.Exp(-1); math.Abs(r.FirstRate-want) > 1e-9 {
-		t.Errorf("first-token rate a second later %v, want %v", r.FirstRate, want)
+	if want, got := (1+fade)*math.Exp(-1), r.FirstRate(t0.Add(ms(1200))); math.Abs(got-want) > 1e-9 {
+		t.Errorf("first-token rate a second later %v, want %v", got, want)
 	}
 }

@@ -15,7 +15,8 @@ const (
 	sweepAfter = 2 * time.Hour
 )
 
-// upkeep does what depends on the passing of time alone, until ctx is done.
+// upkeep does what depends on the passing of time alone, and follows the configuration file, until ctx
+// is done.
 func (s *Service) upkeep(ctx context.Context) {
 	tick := time.NewTicker(upkeepEvery)
 	defer tick.Stop()
@@ -25,6 +26,9 @@ func (s *Service) upkeep(ctx context.Context) {
 			return
 		case now := <-tick.C:
 			s.keepUp(now)
+			if s.file != nil && s.file.changed() {
+				_ = s.Reload() // reported where it is counted
+			}
 		}
 	}
 }

@@ -1,21 +1,16 @@
 package serve
 
 import (
-	"context"
 	"errors"
 	"hash/maphash"
 	"io"
 	"os"
-	"time"
 
 	"github.com/presage-router/presage/cmd/internal/config"
 )
 
-// watchEvery is how often the configuration file is looked at. Reading it beats notifications, which
+// watcher notices that the content of a file has changed. Reading the file beats notifications, which
 // miss the symbolic links that Kubernetes swaps.
-const watchEvery = time.Second
-
-// watcher notices that the content of a file has changed.
 type watcher struct {
 	path string
 	seed maphash.Seed
@@ -49,23 +44,4 @@ func (w *watcher) changed() bool {
 	was := w.last
 	w.last = sum
 	return sum != was
-}
-
-// watch reloads the configuration whenever its file has changed, until ctx is done.
-func (s *Service) watch(ctx context.Context) {
-	if s.deps.Path == "" {
-		return
-	}
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if s.file.changed() {
-				_ = s.Reload() // reported where it is counted
-			}
-		}
-	}
 }

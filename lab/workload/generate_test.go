@@ -142,7 +142,7 @@ func TestScenarioRates(t *testing.T) {
 		"slow-endpoint": {9, 7200, 1000},
 		"reasoning":     {6, 250, 6000},
 		"mixed-sizes":   {42, 729, 300},
-		"steady":        {150, 800, 300},
+		"steady":        {170, 800, 300},
 		"lora":          {45, 900, 250},
 		"failures":      {80, 2500, 300},
 		"upgrade":       {120, 1600, 300},

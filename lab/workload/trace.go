@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"time"
 
 	"github.com/presage-router/presage/datasets"
@@ -27,4 +28,36 @@ type Trace struct {
 	Waits bool
 
 	Output Dist // answer lengths where the trace does not know them
+}
+
+func parseTrace(v *node) *Trace {
+	if !v.mapping() {
+		return nil
+	}
+	t := &Trace{
+		File: v.key("file").text(), Format: datasets.Format(v.key("format").text()), Where: v.key("where").text(),
+		Speed: v.key("speed").number(1e-6, 1e6), Rate: v.key("rate").number(1e-6, maxRate),
+		From: v.key("start").duration(), Length: v.key("length").duration(), Run: v.key("run").text(),
+		Copies: v.key("copies").count(1, 10000), Waits: v.key("waits").flag(), Output: parseDist(v.key("output"), 1, maxTokens),
+	}
+	if t.Speed > 0 && t.Rate > 0 {
+		v.fail("has both speed and rate; give one")
+	}
+	if f := v.key("format"); f.there() && !slices.Contains(replayable(), t.Format) {
+		names := make([]string, 0, 16)
+		for _, f := range replayable() {
+			names = append(names, string(f))
+		}
+		f.fail("%q cannot be replayed; %s", t.Format, suggest(string(t.Format), names))
+	}
+	v.end()
+	return t
+}
+
+// replayable are the formats that hold arrivals.
+func replayable() []datasets.Format {
+	return []datasets.Format{
+		datasets.Azure, datasets.Mooncake, datasets.BurstGPT, datasets.ServeGenRates, datasets.Agentic, datasets.EPP, datasets.LMBench,
+		datasets.VLLMBench, datasets.InferencePerf, datasets.GuideLLM, datasets.OTLP, datasets.AccessLog, datasets.Measured, datasets.VLLMCPU,
+	}
 }

@@ -8,8 +8,8 @@ const charsPerToken = 4
 // transcript is the text of one recorded session, as far as the trace tells what is shared:
 //   - blocks with ids: equal ids, equal text;
 //   - messages with ids: their sizes in characters become tokens, what the prompt has beyond them
-//     (tools, system prompt) comes first and has the same length for all prompts with the same tools
-//     and first message;
+//     (tools and the like) comes first, is the same for the same tools, and as long for all prompts with
+//     the same first message;
 //   - prefix groups: the group's text, then text of the request's own;
 //   - sessions without either: a prompt at least as long as all that was said before continues it,
 //     a shorter one starts anew;
@@ -67,13 +67,13 @@ func (r *replay) messages(c *chain, p *placed) {
 	for _, m := range row.Messages {
 		said += tokens(m.Chars)
 	}
-	root := nameOf(0, "tools "+row.Tools, int(row.Messages[0].ID))
-	hidden, ok := r.hidden[root]
+	kind := nameOf(0, "tools "+row.Tools, int(row.Messages[0].ID))
+	hidden, ok := r.hidden[kind]
 	if !ok {
 		hidden = max(0, p.prompt-said)
-		r.hidden[root] = hidden
+		r.hidden[kind] = hidden
 	}
-	c.append(root, min(hidden, p.prompt))
+	c.append(nameOf(0, "tools "+row.Tools), min(hidden, p.prompt))
 	for i, m := range row.Messages {
 		n := tokens(m.Chars)
 		if i == len(row.Messages)-1 {

@@ -21,7 +21,7 @@ func (s *Service) Run(ctx context.Context) error {
 	informed, blind := context.WithCancel(s.stopped)
 	defer blind()
 	failed := make(chan error, 3)
-	serve := func(wg *sync.WaitGroup, f func() error) {
+	start := func(wg *sync.WaitGroup, f func() error) {
 		wg.Go(func() {
 			if err := f(); err != nil {
 				failed <- err
@@ -31,12 +31,12 @@ func (s *Service) Run(ctx context.Context) error {
 	for _, f := range []func(context.Context){s.follow, s.upkeep, s.scrape} {
 		informing.Go(func() { f(informed) })
 	}
-	serve(&serving, func() error { return s.ext.Serve(s.open.extproc) })
+	start(&serving, func() error { return s.ext.Serve(s.open.extproc) })
 	if s.open.health != nil {
-		serve(&serving, func() error { return s.ext.ServeHealth(s.open.health) })
+		start(&serving, func() error { return s.ext.ServeHealth(s.open.health) })
 	}
 	if s.open.admin != nil {
-		serve(&showing, func() error {
+		start(&showing, func() error {
 			if err := s.pages.Serve(s.open.admin); !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("cannot serve on %s: %w", s.addrs.Admin, err)
 			}
@@ -47,7 +47,7 @@ func (s *Service) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-		err = s.drain()
+		s.drain()
 	case <-s.stopped.Done():
 	case err = <-failed:
 		s.log.Error("serving ended", "error", err)
@@ -62,7 +62,7 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 // drain lets running requests end.
-func (s *Service) drain() error {
+func (s *Service) drain() {
 	s.mu.Lock()
 	timeout := s.cfg.Drain.Timeout
 	s.mu.Unlock()
@@ -71,10 +71,9 @@ func (s *Service) drain() error {
 	ctx, cancel := context.WithTimeout(s.stopped, timeout)
 	defer cancel()
 	s.ext.Shutdown(ctx)
-	if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
-		s.log.Warn("requests were cut: the drain period is over", "timeout", timeout)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && timeout > 0 {
+		s.log.Warn("the drain period is over; what still ran was cut", "timeout", timeout)
 	}
-	return nil
 }
 
 // Stop ends the service at once. It may be called at any time, instead of Run too, and repeatedly.

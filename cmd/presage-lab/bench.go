@@ -13,6 +13,7 @@ type benchCommand struct {
 	Decide  benchDecideCommand  `cmd:"" help:"Cost of one decision, in process."`
 	Extproc benchExtprocCommand `cmd:"" help:"CPU and time per request of the service, over gRPC."`
 	Idle    benchIdleCommand    `cmd:"" help:"CPU of a service that only scrapes its engines."`
+	Sim     benchSimCommand     `cmd:"" help:"Speed of the simulator."`
 	Soak    benchSoakCommand    `cmd:"" help:"Many streaming clients through Envoy, some of which leave early."`
 	Child   benchChildCommand   `cmd:"" hidden:"" help:"The service under test; the other commands start it."`
 }

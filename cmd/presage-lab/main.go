@@ -35,6 +35,9 @@ type grammar struct {
 	Emulate emulateCommand `cmd:"" help:"Serve one emulated engine."`
 	Bench   benchCommand   `cmd:"" help:"Measure what the service costs."`
 
+	Validate  validateCommand  `cmd:"" help:"Compare simulated engines with measurements of real ones."`
+	Calibrate calibrateCommand `cmd:"" help:"Fit a simulated engine to a measurement file."`
+
 	Color string `enum:"auto,always,never" default:"auto" help:"Colour: auto, always or never."`
 }
 
@@ -47,6 +50,9 @@ var examples = map[string]string{
 	"bench extproc": "presage-lab bench extproc --endpoints 8 --body 2048",
 	"bench idle":    "presage-lab bench idle --endpoints 8",
 	"bench soak":    "presage-lab bench soak --envoy PATH --clients 1000",
+	"bench sim":     "presage-lab bench sim --step token",
+	"calibrate":     "presage-lab calibrate measured.csv --run NAME",
+	"validate":      "presage-lab validate --data ../shared/data",
 	"emulate":       "presage-lab emulate --gpu H100 --model llama-3.1-8b --port 8101",
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -161,10 +159,9 @@ func TestP30GlobalByteBudget(t *testing.T) {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		got := map[string]int{}
-		for range 100 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+		for i := range 100 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * ms)
 				msgs := []message{chat(fds)}
 				for b := body; len(b) > 0; b = b[min(len(b), 1<<17):] {
 					msgs = append(msgs, reqBody(b[:min(len(b), 1<<17)], false))
@@ -180,10 +177,10 @@ func TestP30GlobalByteBudget(t *testing.T) {
 				sent, _ := tr.bodies()
 				equalBytes(t, "body", sent, body)
 				got["routed"]++
-			}()
+			})
 		}
 		peak := int64(0)
-		for range 10 {
+		for range 200 {
 			time.Sleep(ms)
 			synctest.Wait()
 			peak = max(peak, l.server.setting.memory.budget.used.Load())
@@ -228,29 +225,19 @@ func TestB06ManySmallChunks(t *testing.T) {
 // piled is body, whose name the test needs for the bytes.
 type piled = body
 
-// TestB31ManyClientsLeave: a thousand streams that are cut off leave nothing behind.
+// TestB31ManyClientsLeave: a thousand streams that are cut off leave nothing behind; a goroutine of
+// theirs that stays would keep the bubble from ending.
 func TestB31ManyClientsLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, labOptions{})
-		before := runtime.NumGoroutine()
 		var wg sync.WaitGroup
 		for range 1000 {
-			wg.Add(1)
-			go func() { defer wg.Done(); l.run(errReset, wholeChat()...) }()
+			wg.Go(func() { l.run(errReset, wholeChat()...) })
 		}
 		wg.Wait()
-		synctest.Wait() // those that are done are gone
-		if n := runtime.NumGoroutine(); n > before {
-			t.Errorf("%d goroutines, %d before:\n%s", n, before, stacks())
-		}
 		if l.count("ended client_gone") != 1000 {
 			t.Errorf("stats %v", l.stats)
 		}
 		l.settled()
 	})
-}
-
-func stacks() string {
-	buf := make([]byte, 1<<16)
-	return strings.TrimSpace(string(buf[:runtime.Stack(buf, true)]))
 }

@@ -199,7 +199,7 @@ func contentLengthGuard(t *testing.T, s *site) {
 
 // decisionDeadline: in full duplex the gateway would wait for ever.
 func decisionDeadline(t *testing.T, s *site) {
-	resp, b := s.do("duplex", http.MethodPost, chatPath, chatBody, "x-gateway-inference-fairness-id", "hang")
+	resp, b := s.do("hung", http.MethodPost, chatPath, chatBody)
 	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get(extproc.ReasonHeader) != extproc.ReasonDeadline {
 		t.Errorf("status %d, headers %v, body %s", resp.StatusCode, resp.Header, b)
 	}

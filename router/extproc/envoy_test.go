@@ -47,6 +47,7 @@ var listeners = []listener{
 	{Name: "open-empty", EPP: "empty", Request: duplex, Response: duplex, FailOpen: true},
 	{Name: "open-buffered", EPP: "refused", Request: "BUFFERED", Response: "NONE", FailOpen: true},
 	{Name: "closed-refused", EPP: "refused", Request: duplex, Response: duplex},
+	{Name: "hung", EPP: "hung", Request: duplex, Response: duplex},
 }
 
 // binary finds Envoy, or skips the test.
@@ -140,15 +141,13 @@ func (o *observer) take() []features.Observation {
 	return list
 }
 
-// hanging is an admission that holds requests of one tenant back until it is closed, and does not
-// listen to the context.
+// hanging is an admission that holds requests back until it is closed, and does not listen to the
+// context.
 type hanging chan struct{}
 
 // Admit implements extproc.Admission.
-func (h hanging) Admit(_ context.Context, r *request.Request, _ int) error {
-	if r.Tenant == "hang" {
-		<-h
-	}
+func (h hanging) Admit(context.Context, *request.Request, int) error {
+	<-h
 	return nil
 }
 
@@ -177,31 +176,46 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.server, err = extproc.New(extproc.Options{
-		Router:    router.New(router.Options{Fleet: s.fleet, Policy: s.policy, Observer: &s.seen}),
-		Parser:    parser,
-		Admission: s.hang,
-		Limits:    extproc.Limits{Decision: 2 * time.Second, Queue: time.Nanosecond},
-		Answer:    extproc.Answer{Endpoints: 3, DecisionHeader: true},
-	})
-	if err != nil {
-		t.Fatal(err)
+	options := extproc.Options{
+		Router: router.New(router.Options{Fleet: s.fleet, Policy: s.policy, Observer: &s.seen}),
+		Parser: parser,
+		Answer: extproc.Answer{Endpoints: 3, DecisionHeader: true},
+		Limits: extproc.Limits{Decision: time.Minute},
 	}
+	s.server = s.service(options)
+	port := s.serve(s.server)
+	options.Admission, options.Limits = s.hang, extproc.Limits{Decision: 300 * time.Millisecond, Queue: time.Nanosecond}
+	s.start(envoy, port, s.serve(s.service(options)))
+	return s
+}
+
+func (s *site) service(o extproc.Options) *extproc.Server {
+	s.t.Helper()
+	server, err := extproc.New(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	server.SetReady(true)
+	return server
+}
+
+// serve runs a service until the test ends and returns its port.
+func (s *site) serve(server *extproc.Server) int {
+	s.t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- s.server.Serve(lis) }()
+	go func() { served <- server.Serve(lis) }()
+	t := s.t
 	t.Cleanup(func() {
-		s.server.Stop()
+		server.Stop()
 		if err := <-served; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
 	})
-	s.server.SetReady(true)
-	s.start(envoy, lis.Addr().(*net.TCPAddr).Port)
-	return s
+	return lis.Addr().(*net.TCPAddr).Port
 }
 
 // order tells the policy which upstreams to name, by number; -1 is the address of nobody.
@@ -217,8 +231,8 @@ func (s *site) order(ups ...int) {
 	s.policy.set(addrs...)
 }
 
-// start runs Envoy on free ports until the test ends.
-func (s *site) start(envoy string, epp int) {
+// start runs Envoy on free ports until the test ends; epp and hung are the services' ports.
+func (s *site) start(envoy string, epp, hung int) {
 	t := s.t
 	t.Helper()
 	tmpl, err := template.ParseFiles("testdata/envoy.yaml.tmpl")
@@ -226,7 +240,7 @@ func (s *site) start(envoy string, epp int) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	data := map[string]any{"Listeners": listeners, "EPP": epp, "Closed": netip.MustParseAddrPort(s.closed).Port()}
+	data := map[string]any{"Listeners": listeners, "EPP": epp, "Hung": hung, "Closed": netip.MustParseAddrPort(s.closed).Port()}
 	var ports []uint16
 	for _, u := range s.ups {
 		ports = append(ports, netip.MustParseAddrPort(u.addr).Port())

@@ -86,6 +86,9 @@ func newLab(t tester, o labOptions) *lab {
 	if o.policy == nil {
 		o.policy = first{}
 	}
+	if o.Limits.Decision == 0 {
+		o.Limits.Decision = time.Hour // however slow the machine is
+	}
 	o.Router = router.New(router.Options{Fleet: l.fleet, Policy: o.policy, Observer: l, Strict: o.strict})
 	var err error
 	if o.Parser, err = request.NewParser(o.config); err != nil {

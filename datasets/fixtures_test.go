@@ -69,6 +69,14 @@ func TestTruncatedGzipSaysHowFar(t *testing.T) {
 	}
 }
 
+// A trace that lost its header is still recognised, to say so.
+func TestHeaderLost(t *testing.T) {
+	_, err := LoadTrace(filepath.Join("testdata", "malformed", "02_azure_no_header.csv"))
+	if err == nil || !strings.Contains(err.Error(), "no header: want a TIMESTAMP column; the first line must name the columns") {
+		t.Error(err)
+	}
+}
+
 // 64-bit nanoseconds survive whether they are written as strings or as numbers.
 func TestNanosecondsAreExact(t *testing.T) {
 	rows, _, err := Load[Row](filepath.Join("testdata", "malformed", "15b_otlp_bad_spans.jsonl"))

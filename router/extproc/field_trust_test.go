@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,11 +41,11 @@ func TestB48ClientSendsTheRoutingHeader(t *testing.T) {
 			t.Errorf("%s: set %v, metadata %q", name, set, metadata)
 		}
 		for _, n := range names {
-			if !containsString(remove, n) {
+			if !slices.Contains(remove, n) {
 				t.Errorf("%s: %s is not removed", name, n)
 			}
 		}
-		if containsString(remove, "x-harmless") {
+		if slices.Contains(remove, "x-harmless") {
 			t.Errorf("%s: a harmless header is removed", name)
 		}
 	}
@@ -68,13 +69,4 @@ func TestB48ClientSendsTheRoutingHeader(t *testing.T) {
 			t.Errorf("response: %v", h)
 		}
 	}
-}
-
-func containsString(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

@@ -3,6 +3,7 @@ package extproc
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -140,20 +141,11 @@ func (x *exchange) destination() string {
 		if left <= 0 {
 			break
 		}
-		if e == x.flight.Picked || contains(x.flight.Fallback[:i], e) {
+		if e == x.flight.Picked || slices.Contains(x.flight.Fallback[:i], e) {
 			continue
 		}
 		b = e.Addr.AppendTo(append(b, ','))
 		left--
 	}
 	return string(b)
-}
-
-func contains[T comparable](list []T, v T) bool {
-	for _, x := range list {
-		if x == v {
-			return true
-		}
-	}
-	return false
 }

@@ -202,7 +202,7 @@ func (f *Flight) learn(out *Outcome) {
 	case f.tokens == 0 && out.Cause != fleet.Complete:
 		p.Withdraw(f.ref, f.req.Blocks, f.obs.HitBlocks)
 	case out.Cause == fleet.Complete:
-		if bt := f.req.BlockTokens(); out.Usage.Cached >= 0 && bt > 0 && f.obs.Endpoint == f.obs.Picked {
+		if bt := f.blockTokens(&out.Usage); out.Usage.Cached >= 0 && bt > 0 && f.obs.Endpoint == f.obs.Picked {
 			held := int(float64(out.Usage.Cached)/bt + 0.5)
 			p.Correct(f.ref, f.req.Blocks, held, f.obs.HitBlocks)
 		}
@@ -210,4 +210,14 @@ func (f *Flight) learn(out *Outcome) {
 			p.Insert(f.ref, out.Blocks)
 		}
 	}
+}
+
+// blockTokens is the number of model tokens of one prefix block, from the prompt's reported length
+// where that counts nothing but text.
+func (f *Flight) blockTokens(u *Usage) float64 {
+	bt := f.req.BlockTokens()
+	if u.Prompt > 0 && f.req.PromptTokens > 0 && f.req.MediaUnits == 0 {
+		bt *= float64(u.Prompt) / float64(f.req.PromptTokens)
+	}
+	return bt
 }

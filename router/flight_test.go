@@ -141,6 +141,8 @@ func TestIndexFollowsTheEnd(t *testing.T) {
 	}{
 		{"complete", func(f *Flight) { f.Tokens(t0, 1) }, Outcome{Cause: fleet.Complete, Usage: silent}, 10},
 		{"with the answer", func(f *Flight) { f.Tokens(t0, 1) }, Outcome{Cause: fleet.Complete, Usage: silent, Blocks: longer}, 14},
+		{"corrected", func(f *Flight) { f.Tokens(t0, 1) }, Outcome{Cause: fleet.Complete, Usage: Usage{Prompt: features.Unknown, Cached: 256, Output: 1}}, 4},
+		{"corrected by the reported length", func(f *Flight) { f.Tokens(t0, 1) }, Outcome{Cause: fleet.Complete, Usage: Usage{Prompt: 320, Cached: 256, Output: 1}}, 8},
 		{"failed before the first token", func(*Flight) {}, Outcome{Cause: fleet.UpstreamError, Usage: silent}, 0},
 		{"gone before the first token", func(*Flight) {}, Outcome{Cause: fleet.ClientGone, Usage: silent}, 0},
 		{"gone while streaming", func(f *Flight) { f.Tokens(t0, 1) }, Outcome{Cause: fleet.ClientGone, Usage: silent}, 10},

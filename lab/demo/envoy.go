@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"syscall"
 	"text/template"
@@ -63,7 +64,8 @@ type Envoy struct {
 }
 
 // StartEnvoy starts Envoy between a listening address and the picker. It runs in a process group of
-// its own, so that an interrupt from the terminal leaves it to stop.
+// its own, so that an interrupt from the terminal leaves it to Stop; on Linux it ends with this process,
+// even if that is killed.
 func StartEnvoy(path, listen, picker string, endpoints []*fleet.Endpoint) (*Envoy, error) {
 	dir, err := os.MkdirTemp("", "presage-envoy-")
 	if err != nil {
@@ -77,15 +79,22 @@ func StartEnvoy(path, listen, picker string, endpoints []*fleet.Endpoint) (*Envo
 	v := &Envoy{dir: dir, done: make(chan struct{})}
 	v.cmd = exec.Command(path, "-c", file, "--disable-hot-restart", "--log-level", "warning", "--concurrency", "1") //nolint:noctx // stop ends it, gently first
 	v.cmd.Stdout, v.cmd.Stderr = &v.output, &v.output
-	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := v.cmd.Start(); err != nil {
+	v.cmd.SysProcAttr = ownGroup()
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the thread that starts Envoy takes it along when it ends
+		defer runtime.UnlockOSThread()
+		err := v.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = v.cmd.Wait() // how it ended is in the state of the process
+			close(v.done)
+		}
+	}()
+	if err := <-started; err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("envoy %s: %w", path, err)
 	}
-	go func() {
-		_ = v.cmd.Wait() // how is in the state of the process
-		close(v.done)
-	}()
 	return v, nil
 }
 

@@ -42,7 +42,7 @@ func BenchmarkStreams(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, e := range emulators {
-			for e.Open() < streams {
+			for e.Stats().Submitted < streams {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}
@@ -56,8 +56,10 @@ func BenchmarkStreams(b *testing.B) {
 		from := time.Now()
 		var done uint64
 		var p50, p99 time.Duration
-		for emulators[0].Open() == streams { // until the first leaves
-			time.Sleep(10 * time.Millisecond)
+		for _, e := range emulators {
+			for e.Stats().Completed == 0 { // until the first leave
+				time.Sleep(10 * time.Millisecond)
+			}
 		}
 		for i, e := range emulators {
 			done += e.Stats().GenerationTokens - began[i]

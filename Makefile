@@ -25,7 +25,7 @@ FUZZTIME ?= 60s
 fuzz:
 	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 		for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$dir/*_test.go | sed 's/func //'); do \
-			echo "$$dir $$f"; go test $$dir -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -parallel 2; done; done
+			echo "$$dir $$f"; go test $$dir -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x -parallel 2; done; done
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...

@@ -70,7 +70,7 @@ func (c *demoCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	case err == nil && ok < requests:
 		err = fmt.Errorf("%d of %d requests failed", requests-ok, requests)
 	case err == nil:
-		t.Note("One run on emulated GPUs shows how it works, not how much you gain.")
+		t.Note("One %s run on emulated GPUs shows how it works, not how much you gain.", length(cfg.Workload.Duration))
 	}
 	if c.JSON && len(r.Policies) > 0 {
 		err = errors.Join(err, t.JSON(newDemoJSON(r)))

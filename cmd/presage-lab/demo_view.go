@@ -38,11 +38,20 @@ func (v *demoView) Ready(s demo.Setup) {
 	}
 	line("gateway", kind+"  "+s.Addresses.Gateway, s.TookGateway)
 	w := v.cfg.Workload
-	load := fmt.Sprintf("%s, %v per policy, same arrivals", w.About, w.Duration)
-	if v.cfg.Speed != 1 {
-		load += fmt.Sprintf("; arrivals and engines %g times faster than life, times as in life", v.cfg.Speed)
+	if v.cfg.Speed == 1 {
+		v.t.Note("%-10s %s, %s per policy, same arrivals", "load", w.About, length(w.Duration))
+		return
 	}
-	v.t.Note("%-10s %s", "load", load)
+	v.t.Note("%-10s %s, first %s in %s per policy, same arrivals; engines %g times faster too, figures as in life",
+		"load", w.About, length(w.Duration), length(time.Duration(float64(w.Duration)/v.cfg.Speed)), v.cfg.Speed)
+}
+
+// length writes a duration as 20 s or 10 min.
+func length(d time.Duration) string {
+	if m := d.Minutes(); m >= 2 {
+		return fmt.Sprintf("%.3g min", m)
+	}
+	return fmt.Sprintf("%.3g s", d.Seconds())
 }
 
 // Progress shows how far a policy is.

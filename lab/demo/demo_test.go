@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -204,7 +205,7 @@ func TestScore(t *testing.T) {
 }
 
 // Answers that are not complete are failures with a reason, not good figures.
-func TestReadRefusesBrokenAnswers(t *testing.T) {
+func TestB17BrokenAnswersAreFailures(t *testing.T) {
 	token := `data: {"choices":[{"text":"a"}]}` + "\n\n"
 	for name, c := range map[string]struct{ body, want string }{
 		"empty":        {"", "without [DONE]"},
@@ -221,8 +222,9 @@ func TestReadRefusesBrokenAnswers(t *testing.T) {
 	}
 }
 
-// Times are from when a request was due, on the engines' clock; comments and other lines are skipped.
-func TestReadMeasures(t *testing.T) {
+// Times are from when a request was due, on the engines' clock; comments are skipped, and a chunk
+// with a role alone is no token.
+func TestB14FirstChunkIsRoleOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
 		go func() {
@@ -251,6 +253,22 @@ func TestReadMeasures(t *testing.T) {
 			t.Errorf("got %+v, want %+v", o, want)
 		}
 	})
+}
+
+// What is read does not depend on how the stream was cut, nor on the line ends.
+func TestB11StreamsInPieces(t *testing.T) {
+	body := ": ping\n\n" + `data: {"choices":[{"text":"a"}]}` + "\n\n" + `data: {"choices":[{"text":"\u00e9\n"}]}` + "\n\n" +
+		`data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}` + "\n\ndata: [DONE]\n\n"
+	for _, text := range []string{body, strings.ReplaceAll(body, "\n", "\r\n")} {
+		for name, r := range map[string]io.Reader{
+			"whole": strings.NewReader(text), "bytes": iotest.OneByteReader(strings.NewReader(text)), "halves": iotest.HalfReader(strings.NewReader(text)),
+		} {
+			var o Outcome
+			if err := (&client{speed: 1}).read(r, &o, time.Now()); err != nil || o.Prompt != 7 || o.Output != 2 || o.TTFT == 0 {
+				t.Errorf("%s: %v, %+v", name, err, o)
+			}
+		}
+	}
 }
 
 // Requests go out when they are due, whatever has become of the others.

@@ -24,7 +24,7 @@ func Replay(path string, window time.Duration) (*Workload, error) {
 		return nil, err
 	}
 	w := &Workload{
-		About: fmt.Sprintf("%s, first %v", filepath.Base(path), window), Duration: window,
+		About: filepath.Base(path), Duration: window,
 		SLO: SLO{TTFT: 2 * time.Second, ITL: 50 * time.Millisecond},
 	}
 	for i := range t.Rows {

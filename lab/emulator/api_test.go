@@ -145,6 +145,25 @@ func TestNextTurnHitsTheAnswer(t *testing.T) {
 	})
 }
 
+// Requests that name another model, adapter or salt share no cache.
+func TestB25WhatSeparatesPrefixes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, Config{Adapters: []string{"sql"}})
+		prompt := `"prompt":"` + strings.Repeat("abcd", 160) + `","max_tokens":1`
+		for i, c := range []struct {
+			fields string
+			cached int
+		}{
+			{``, 0}, {``, 144}, {`,"cache_salt":"a"`, 0}, {`,"cache_salt":"a"`, 144}, {`,"cache_salt":"b"`, 0},
+			{`,"model":"sql"`, 0}, {`,"model":"sql"`, 144}, {`,"model":"llama-3.1-8b"`, 144}, {`,"model":"sql","cache_salt":"a"`, 0},
+		} {
+			if got := call(t.Context(), e, "POST", "/v1/completions", "{"+prompt+c.fields+"}").answer(t).Usage.Details.Cached; got != c.cached {
+				t.Errorf("request %d with %s: %d tokens cached, want %d", i, c.fields, got, c.cached)
+			}
+		}
+	})
+}
+
 func TestChoicesAndPrompts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := start(t, Config{})

@@ -96,7 +96,7 @@ func TestSlowClientHoldsUpNobody(t *testing.T) {
 }
 
 // A client that leaves gives back its KV blocks, from the queue as from the batch.
-func TestClientAbortReleasesKV(t *testing.T) {
+func TestB31ClientLeavesAndItsKVIsFreed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := h100(t)
 		cfg.MaxSeqs = 1

@@ -354,31 +354,96 @@ func TestConnectionIsReused(t *testing.T) {
 	}
 }
 
-// A client that leaves resets both the picker's stream and the endpoint's request.
-func TestClientAbort(t *testing.T) {
-	gone := make(chan struct{})
-	addr := backend(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		fmt.Fprint(w, "data: 1\n\n")
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-		close(gone)
-	})
-	p := &picker{target: addr}
-	l := start(t, p, Config{})
-	ctx, cancel := context.WithCancel(t.Context())
-	resp, err := l.client.Do(request(t, "POST", l.url, "x").WithContext(ctx))
-	if err != nil {
-		t.Fatal(err)
+// A client that leaves, at whatever point, resets both the picker's stream and the endpoint's request.
+func TestB31ClientLeaves(t *testing.T) {
+	for name, leave := range map[string]string{
+		"while it sends its body":   "body",
+		"before the picker answers": "picked",
+		"before the endpoint does":  "asked",
+		"within the answer":         "answered",
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			reach := func(point string) {
+				if point == leave {
+					cancel()
+				}
+			}
+			called, gone := make(chan struct{}, 1), make(chan struct{}, 1)
+			p := &picker{target: backend(t, func(w http.ResponseWriter, r *http.Request) {
+				called <- struct{}{}
+				_, _ = io.Copy(io.Discard, r.Body)
+				if leave == "answered" {
+					fmt.Fprint(w, "data: 1\n\n")
+					_ = http.NewResponseController(w).Flush()
+				}
+				reach("asked")
+				<-r.Context().Done()
+				gone <- struct{}{}
+			})}
+			p.reply = func(p *picker, s extproc.ExternalProcessor_ProcessServer, m *extproc.ProcessingRequest) error {
+				if m.GetRequestBody().GetEndOfStream() {
+					if reach("picked"); leave == "picked" {
+						return nil
+					}
+				}
+				return s.Send(p.pass(m))
+			}
+			l := start(t, p, Config{})
+			body, feed := io.Pipe()
+			go func() {
+				_, _ = io.WriteString(feed, "half")
+				if reach("body"); leave != "body" {
+					feed.Close()
+				}
+			}()
+			req := request(t, "POST", l.url, "").WithContext(ctx)
+			req.Body, req.ContentLength = body, -1
+			resp, err := l.client.Do(req)
+			if err == nil {
+				_, err = io.ReadFull(resp.Body, make([]byte, 9))
+				reach("answered")
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+			if leave != "answered" && err == nil {
+				t.Error("the client got an answer")
+			}
+			if err := <-p.ended; status.Code(err) != codes.Canceled {
+				t.Errorf("the picker's stream ended with %v", err)
+			}
+			feed.Close()
+			select {
+			case <-called:
+				<-gone
+			default:
+				if leave == "asked" || leave == "answered" {
+					t.Error("the endpoint was never asked")
+				}
+			}
+		})
 	}
-	defer resp.Body.Close()
-	if _, err := io.ReadFull(resp.Body, make([]byte, 9)); err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	<-gone
-	if err := <-p.ended; status.Code(err) != codes.Canceled {
-		t.Errorf("the stream ended with %v", err)
+}
+
+// What a client says about the destination is never obeyed.
+func TestB48ClientCannotChooseTheEndpoint(t *testing.T) {
+	wrong := backend(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	for _, d := range []Destination{OverrideHost, OriginalDst} {
+		p := &picker{reply: func(_ *picker, s extproc.ExternalProcessor_ProcessServer, m *extproc.ProcessingRequest) error {
+			return s.Send(&extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_RequestHeaders{RequestHeaders: &extproc.HeadersResponse{}}})
+		}}
+		l := start(t, p, Config{Destination: d})
+		req := request(t, "GET", l.url, "")
+		req.Header.Set(destinationHeader, wrong)
+		req.Header.Set("Connection", "X-Other, "+destinationHeader)
+		resp, err := l.client.Do(req)
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusTeapot {
+				t.Error("the client's endpoint was asked")
+			}
+		}
 	}
 }
 

@@ -159,8 +159,12 @@ func (x *exchange) lose(now time.Time, c fleet.Cause) {
 
 // end tells that the stream is over; c is the cause of what is still open.
 func (x *exchange) end(now time.Time, c fleet.Cause) {
-	if c == fleet.ClientGone && x.unseen() {
+	switch {
+	case c != fleet.ClientGone:
+	case x.unseen():
 		c = x.cause()
+	case x.flight.Open() && x.reader.Over(): // many clients close when they have read the last event
+		x.complete(now)
 	}
 	x.lose(now, c)
 	if x.request.phase != idle && !x.observe {

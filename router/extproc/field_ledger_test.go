@@ -34,6 +34,10 @@ func TestB31ClientLeaves(t *testing.T) {
 				if len(l.observations()) != 0 || l.count("ended client_gone") != 1 {
 					t.Errorf("unrouted request: %v", l.stats)
 				}
+			case len(all) - 1: // with all it came for
+				if o := l.only(); o.Cause != fleet.Complete || l.count("ended ok") != 1 {
+					t.Errorf("after the last event: %v, %v", o.Cause, l.stats)
+				}
 			default:
 				if o := l.only(); o.Cause != fleet.ClientGone || l.count("ended client_gone") != 1 {
 					t.Errorf("after %d messages: %v, %v", n, o.Cause, l.stats)

@@ -237,6 +237,8 @@ func TestB17AnswersThatAreNotAClean200(t *testing.T) {
 		"a: 503 in plain text":   {[]message{respHeaders(false, "503", "content-type", "text/plain"), respBody("no healthy upstream", true)}, fleet.UpstreamError, false},
 		"b: error within stream": {[]message{sseHeaders(), respBody(two, false), respBody(event(`{"error":{"message":"engine dead","code":500}}`), false), respBody("", true)}, fleet.UpstreamError, true},
 		"c: reset within stream": {[]message{sseHeaders(), respBody(two, false)}, fleet.ClientGone, true}, // client or engine: the gateway does not say
+		"c: left at the end":     {[]message{sseHeaders(), respBody(two, false), respBody("data: [DONE]\n\n", false)}, fleet.Complete, true},
+		"c: left after finish":   {[]message{sseHeaders(), respBody(two, false), respBody(event(`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`), false)}, fleet.ClientGone, true}, // usage is still to come
 		"c: truncated":           {[]message{sseHeaders(), respBody(two, true)}, fleet.Truncated, true},
 		"d: 400 in JSON":         {[]message{respHeaders(false, "400", "content-type", "application/json"), respBody(`{"error":{"message":"no"}}`, true)}, fleet.UpstreamError, false},
 		"e: gzip":                {[]message{respHeaders(false, "200", "content-type", "application/json", "content-encoding", "gzip"), respBody(gzip, true)}, fleet.Complete, false},

@@ -5,7 +5,7 @@ import "bytes"
 // event reads the data of one event.
 func (r *Reader) event(data []byte) {
 	if bytes.Equal(data, done) {
-		r.ended = true
+		r.ended, r.over = true, true
 		return
 	}
 	if len(data) == 0 || data[0] != '{' {
@@ -71,7 +71,7 @@ func (e *message) settle(r *Reader) {
 	}
 	switch string(e.kind) {
 	case "message_stop", "response.completed", "response.incomplete":
-		r.ended = true
+		r.ended, r.over = true, true
 	case "error", "response.failed":
 		r.failed = true
 	}

@@ -41,6 +41,7 @@ type facts struct {
 	usage  usage
 	tokens int  // content events of the current call
 	ended  bool // the answer's own end was seen
+	over   bool // the last event of the answer was seen
 	failed bool // the answer reports an error
 	blind  bool // parsing stopped at a limit
 }
@@ -99,6 +100,10 @@ func (r *Reader) Odd() bool { return r.usage.odd }
 
 // Ended reports whether the answer is complete by its own account, as far as it could be read.
 func (r *Reader) Ended() bool { return r.ended || r.blind || r.form == Opaque }
+
+// Over reports whether the last event of the answer was seen: clients may leave now, nothing of it is
+// missing.
+func (r *Reader) Over() bool { return r.over }
 
 // Failed reports whether the answer says that the engine failed.
 func (r *Reader) Failed() bool { return r.failed }

@@ -20,13 +20,13 @@ type demoCommand struct {
 	Trace    string        `placeholder:"FILE" help:"Replay a trace (Azure, Mooncake and others) instead of the bundled load." group:"Load"`
 	Window   time.Duration `placeholder:"10m" help:"Part of the trace to replay, from its start." group:"Load"`
 	Speed    float64       `placeholder:"5" help:"How much faster than life the trace and the engines run." group:"Load"`
-	SLOTTFT  time.Duration `name:"slo-ttft" placeholder:"250ms" help:"Time to the first token that counts as in SLO; of a trace 2s." group:"Load"`
+	SLOTTFT  time.Duration `name:"slo-ttft" placeholder:"150ms" help:"Time to the first token that counts as in SLO; of a trace 2s." group:"Load"`
 	SLOITL   time.Duration `name:"slo-itl" placeholder:"25ms" help:"Mean gap between tokens that counts as in SLO; of a trace 50ms." group:"Load"`
 	Seed     uint64        `default:"1" help:"Of the bundled load and of random choices (${default})." group:"Load"`
 
 	Policies    []string `placeholder:"A,B" help:"Policies to compare, in this order." group:"Routing"`
 	Envoy       string   `placeholder:"PATH" help:"Use this Envoy instead of the built-in gateway." group:"Routing"`
-	Destination string   `enum:"override-host,original-dst" default:"override-host" help:"How the gateway takes the destination: override-host (${default}) or original-dst." group:"Routing"`
+	Destination string   `enum:"override-host,original-dst" default:"override-host" help:"How the gateway learns the endpoint: override-host or original-dst." group:"Routing"`
 
 	JSON bool `name:"json" help:"Print one JSON object on the last line." group:"Output"`
 }
@@ -89,7 +89,7 @@ func (c *demoCommand) config() (*demo.Config, error) {
 	case c.Window < 0:
 		return nil, fmt.Errorf("--window %v: not positive; write a length as 10m", c.Window)
 	case c.SLOTTFT < 0 || c.SLOITL < 0:
-		return nil, fmt.Errorf("--slo-ttft %v, --slo-itl %v: not positive; write lengths as 250ms", c.SLOTTFT, c.SLOITL)
+		return nil, fmt.Errorf("--slo-ttft %v, --slo-itl %v: not positive; write lengths as 150ms", c.SLOTTFT, c.SLOITL)
 	case c.Speed < 0 || c.Speed > 100:
 		return nil, fmt.Errorf("--speed %v: not between 0 and 100; write how many times faster than life", c.Speed)
 	}

@@ -28,7 +28,7 @@ type emulateCommand struct {
 	Blocks     int      `default:"0" help:"KV blocks of 16 tokens; 0: what the memory holds." group:"Engine"`
 	MaxSeqs    int      `default:"0" help:"Requests in a batch; 0: vLLM's default." group:"Engine"`
 	MaxBatched int      `default:"0" help:"Tokens in a batch; 0: vLLM's default." group:"Engine"`
-	Adapters   []string `placeholder:"NAME,..." help:"LoRA adapters known from the start." group:"Engine"`
+	Adapters   []string `placeholder:"NAME" help:"LoRA adapters known from the start." group:"Engine"`
 	MaxLoRAs   int      `name:"max-loras" default:"0" help:"Adapters in GPU memory; 0: any number." group:"Engine"`
 	Speed      float64  `default:"1" help:"Engine seconds per second." group:"Engine"`
 
@@ -212,4 +212,10 @@ func (r *rank) close() {
 			_ = l.Close()
 		}
 	}
+}
+
+// Help tells what flags cannot.
+func (*emulateCommand) Help() string {
+	return `Faults: curl -d '{"kind":"slow","factor":3}' http://127.0.0.1:8101/emulator/fault
+Kinds: slow (factor), stall (seconds), fail (share), blind, see, kill, revive, drop, take.`
 }

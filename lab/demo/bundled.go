@@ -29,7 +29,7 @@ func Bundled(d time.Duration, seed uint64) *Workload {
 	}
 	w := &Workload{
 		About: "64 prefixes of 2,048 tokens", Duration: d,
-		SLO:    SLO{TTFT: 250 * time.Millisecond, ITL: 25 * time.Millisecond},
+		SLO:    SLO{TTFT: 150 * time.Millisecond, ITL: 25 * time.Millisecond},
 		Blocks: int(math.Ceil(prefixTokens/prefixShare/blockSize)) + 1,
 	}
 	length := func(median, sigma float64, low, high int) int {

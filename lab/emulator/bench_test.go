@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,7 +19,7 @@ import (
 // late steps begin once all streams run. The clients are a process of their own. For the figure of
 // one core:
 //
-//	go test -c && GOMAXPROCS=1 taskset -c 0 ./emulator.test -test.run '^$' -test.bench Streams
+//	go test -c && EMULATOR_CLIENT_CPUS=1 taskset -c 0 ./emulator.test -test.run '^$' -test.bench Streams
 func BenchmarkStreams(b *testing.B) {
 	const engines, streams, tokens = 8, 250, 512
 	for b.Loop() {
@@ -32,11 +31,11 @@ func BenchmarkStreams(b *testing.B) {
 			defer server.Close()
 			addrs[i] = server.Listener.Addr().String()
 		}
-		clients := exec.CommandContext(b.Context(), "taskset", "-c", strconv.Itoa(runtime.NumCPU()-1), os.Args[0])
-		if runtime.GOMAXPROCS(0) > 1 || runtime.NumCPU() == 1 {
-			clients = exec.CommandContext(b.Context(), os.Args[0])
+		clients := exec.CommandContext(b.Context(), os.Args[0])
+		if cpus := os.Getenv("EMULATOR_CLIENT_CPUS"); cpus != "" {
+			clients = exec.CommandContext(b.Context(), "taskset", "-c", cpus, os.Args[0])
 		}
-		clients.Env = append(os.Environ(), "GOMAXPROCS=2", fmt.Sprintf("EMULATOR_CLIENTS=%d %d %s", streams, tokens, strings.Join(addrs, " ")))
+		clients.Env = append(os.Environ(), fmt.Sprintf("EMULATOR_CLIENTS=%d %d %s", streams, tokens, strings.Join(addrs, " ")))
 		clients.Stderr = os.Stderr
 		if err := clients.Start(); err != nil {
 			b.Fatal(err)

@@ -42,6 +42,22 @@ func kvUsage(s *fleet.State) float64 {
 	return math.NaN()
 }
 
+func kvFree(s *fleet.State) float64 { return 1 - kvUsage(s) }
+
+// gauges fills out with a reading of every candidate, NaN where its page is missing or too old.
+func gauges(q *Query, keep []bool, maxAge time.Duration, read func(*fleet.State) float64, out []float64) {
+	oldest := horizon(q, maxAge)
+	for i, k := range keep {
+		if !k {
+			continue
+		}
+		out[i] = math.NaN()
+		if s := &q.Snap.States[i]; fresh(s, oldest) {
+			out[i] = read(s)
+		}
+	}
+}
+
 // minMax turns readings (lower is better, NaN unknown) into scores (max-v)/(max-min), all 1 where
 // the known ones are equal: the running min-max of policies.md 1.1.
 func minMax(keep []bool, out []float64) {

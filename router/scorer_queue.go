@@ -1,9 +1,6 @@
 package router
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // QueueScorer prefers short queues inside the engines: (Wmax-W)/(Wmax-Wmin) over the candidates, all
 // 1 when equal (llm-d-router's queue-scorer). Pages older than MaxAge count as unknown.
@@ -19,16 +16,7 @@ func (QueueScorer) Category() Category { return Distribution }
 
 // Score implements [Scorer].
 func (c QueueScorer) Score(q *Query, keep []bool, out []float64) {
-	oldest := horizon(q, c.MaxAge)
-	for i, k := range keep {
-		if !k {
-			continue
-		}
-		out[i] = math.NaN()
-		if s := &q.Snap.States[i]; fresh(s, oldest) {
-			out[i] = waiting(s)
-		}
-	}
+	gauges(q, keep, c.MaxAge, waiting, out)
 	minMax(keep, out)
 }
 

@@ -1,9 +1,6 @@
 package router
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // RunningScorer prefers small batches inside the engines: (Rmax-R)/(Rmax-Rmin) over the candidates,
 // all 1 when equal (llm-d-router's running-requests-scorer).
@@ -19,16 +16,7 @@ func (RunningScorer) Category() Category { return Distribution }
 
 // Score implements [Scorer].
 func (c RunningScorer) Score(q *Query, keep []bool, out []float64) {
-	oldest := horizon(q, c.MaxAge)
-	for i, k := range keep {
-		if !k {
-			continue
-		}
-		out[i] = math.NaN()
-		if s := &q.Snap.States[i]; fresh(s, oldest) {
-			out[i] = running(s)
-		}
-	}
+	gauges(q, keep, c.MaxAge, running, out)
 	minMax(keep, out)
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/presage-router/presage/cmd/internal/command"
 	"github.com/presage-router/presage/lab/bench"
 )
 
@@ -30,14 +31,14 @@ func self() (bench.Program, error) {
 // within checks a count or size of a flag.
 func within(flag string, v, least, most int) error {
 	if v < least || v > most {
-		return usageError{fmt.Errorf("--%s %d: not from %d to %d", flag, v, least, most)}
+		return command.Usage(fmt.Errorf("--%s %d: not from %d to %d", flag, v, least, most))
 	}
 	return nil
 }
 
 func longEnough(d time.Duration) error {
 	if d < 100*time.Millisecond {
-		return usageError{fmt.Errorf("--duration %v: too short to measure anything; write 100ms or more", d)}
+		return command.Usage(fmt.Errorf("--duration %v: too short to measure anything; write 100ms or more", d))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/presage-router/presage/cmd/internal/command"
 	"github.com/presage-router/presage/cmd/internal/serve"
 	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/lab/bench"
@@ -28,7 +29,7 @@ func (c *benchDecideCommand) Run(ctx context.Context, t *terminal.Terminal) erro
 	}
 	policy, err := serve.Policies().New(c.Policy, router.Params{Seed: 1})
 	if err != nil {
-		return usageError{fmt.Errorf("--policy: %w", err)}
+		return command.Usage(fmt.Errorf("--policy: %w", err))
 	}
 	r, err := (&bench.Decide{Endpoints: c.Endpoints, Policy: policy, Duration: c.Duration}).Run(ctx)
 	if err != nil {

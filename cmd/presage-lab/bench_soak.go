@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/presage-router/presage/cmd/internal/command"
 	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/lab/bench"
@@ -31,10 +32,10 @@ func (c *benchSoakCommand) Run(ctx context.Context, t *terminal.Terminal) error 
 		return err
 	}
 	if !(c.Leave >= 0 && c.Leave <= 1) { //nolint:staticcheck // NaN must fail too
-		return usageError{fmt.Errorf("--leave %v: no share; write one from 0 to 1", c.Leave)}
+		return command.Usage(fmt.Errorf("--leave %v: no share; write one from 0 to 1", c.Leave))
 	}
 	if _, err := exec.LookPath(c.Envoy); err != nil {
-		return usageError{fmt.Errorf("--envoy %s: no such program; give the path of an Envoy binary", c.Envoy)}
+		return command.Usage(fmt.Errorf("--envoy %s: no such program; give the path of an Envoy binary", c.Envoy))
 	}
 	program, err := self()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/presage-router/presage/cmd/internal/command"
 	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/lab/calibrate"
 )
@@ -27,14 +28,14 @@ type calibrateCommand struct {
 func (c *calibrateCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	limits, err := c.limits()
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	r, err := calibrate.Calibrate(ctx, c.File, calibrate.Setup{Run: c.Only, GPU: c.GPU, Model: c.Model, Limits: limits})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	e := &r.Engine
 	t.Result("engine %s: %d knots, %.3f ms a step of one token", e.String(), len(e.Knots), e.G[0]/1e3)

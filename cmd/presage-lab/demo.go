@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/presage-router/presage/cmd/internal/command"
 	"github.com/presage-router/presage/cmd/internal/serve"
 	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/lab/demo"
@@ -59,7 +60,7 @@ func lineup(replay bool) []string {
 func (c *demoCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	cfg, err := c.config()
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	cfg.View = &demoView{t: t, cfg: cfg}
 	r, err := demo.Run(ctx, *cfg)

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/presage-router/presage/cmd/internal/command"
 	"github.com/presage-router/presage/cmd/internal/terminal"
 )
 
@@ -118,7 +119,7 @@ func TestDemoWithoutAnEnvoy(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, notes := lab(t.Context(), "demo", "--duration", "1s", "--envoy", fake)
-	if code != exitFailed || !strings.Contains(notes.String(), "envoy: ended by itself (exit status 3): no such option") {
+	if code != command.ExitFailed || !strings.Contains(notes.String(), "envoy: ended by itself (exit status 3): no such option") {
 		t.Errorf("exit %d: %s", code, notes)
 	}
 }
@@ -159,7 +160,7 @@ func TestDemoInterrupted(t *testing.T) {
 		return out.Write(p)
 	}), notes
 	code := run(ctx, []string{"demo", "--duration", "1s", "--policies", "random,p2c", "--json"}, term)
-	if code != exitInterrupted || !strings.Contains(notes.String(), "interrupted: 1 of 2 policies finished") {
+	if code != command.ExitInterrupted || !strings.Contains(notes.String(), "interrupted: 1 of 2 policies finished") {
 		t.Errorf("exit %d: %s", code, notes)
 	}
 	if r := result(t, out); len(r.Policies) != 1 || r.Policies["random"].Requests == 0 {
@@ -214,7 +215,7 @@ func TestEmulate(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	cancel()
-	if code := <-done; code != exitInterrupted {
+	if code := <-done; code != command.ExitInterrupted {
 		t.Errorf("exit %d: %s", code, notes)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/presage-router/presage/cmd/internal/command"
 	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/lab/emulator"
 	"github.com/presage-router/presage/lab/engine"
@@ -49,7 +50,7 @@ func (c *emulateCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	if err := c.check(); err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	ranks := make([]*rank, 0, c.DP)
 	defer func() {

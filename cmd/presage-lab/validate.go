@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/presage-router/presage/cmd/internal/command"
 	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/lab/calibrate"
 )
@@ -21,7 +22,7 @@ type validateCommand struct {
 // Run compares simulation and measurement. Checks outside their limits make it fail.
 func (c *validateCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	if info, err := os.Stat(c.Data); err != nil || !info.IsDir() {
-		return usageError{fmt.Errorf("--data %s: no such folder; name the one with the measurements, or set PRESAGE_DATA", c.Data)}
+		return command.Usage(fmt.Errorf("--data %s: no such folder; name the one with the measurements, or set PRESAGE_DATA", c.Data))
 	}
 	r, err := calibrate.Validate(ctx, c.Data, calibrate.Options{Quick: c.Quick, Progress: func(group string) {
 		t.Progress(time.Now(), "checking: "+group)

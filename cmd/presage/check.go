@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/presage-router/presage/cmd/internal/command"
 	"github.com/presage-router/presage/cmd/internal/config"
 	"github.com/presage-router/presage/cmd/internal/serve"
 	"github.com/presage-router/presage/cmd/internal/terminal"
@@ -28,7 +29,7 @@ func (c *checkCommand) Run(t *terminal.Terminal) error {
 		}
 	}
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	if !c.JSON {
 		fmt.Fprintf(t.Out, "%s is valid\n", c.Config)

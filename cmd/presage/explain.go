@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/presage-router/presage/cmd/internal/command"
 	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/internal/telemetry"
 	"github.com/presage-router/presage/router"
@@ -32,12 +33,12 @@ func (c *explainCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	var err error
 	switch {
 	case c.Worst < 0:
-		return usageError{fmt.Errorf("--worst %d: not positive; write how many to show", c.Worst)}
+		return command.Usage(fmt.Errorf("--worst %d: not positive; write how many to show", c.Worst))
 	case c.ID != "" && (c.Last || c.Worst > 0):
-		return usageError{errors.New("explain: an id and --last or --worst; give one of them")}
+		return command.Usage(errors.New("explain: an id and --last or --worst; give one of them"))
 	case c.ID != "":
 		if _, ok := router.ParseID(c.ID); !ok {
-			return usageError{fmt.Errorf("%s: no decision id; they look like d-1x7k2m-8f", telemetry.Clean(c.ID))}
+			return command.Usage(fmt.Errorf("%s: no decision id; they look like d-1x7k2m-8f", telemetry.Clean(c.ID)))
 		}
 		found, err = one(client.Explain(ctx, c.ID))
 	case c.Last:
@@ -45,7 +46,7 @@ func (c *explainCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	case c.Worst > 0:
 		found, err = client.Worst(ctx, c.Worst)
 	default:
-		return usageError{errors.New("explain: which decision?; give an id, --last or --worst N")}
+		return command.Usage(errors.New("explain: which decision?; give an id, --last or --worst N"))
 	}
 	switch {
 	case err != nil:

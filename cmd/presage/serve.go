@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/presage-router/presage/cmd/internal/command"
 	"github.com/presage-router/presage/cmd/internal/config"
 	"github.com/presage-router/presage/cmd/internal/serve"
 	"github.com/presage-router/presage/cmd/internal/terminal"
@@ -30,12 +31,12 @@ func (c *serveCommand) Run(t *terminal.Terminal) error {
 		err = serve.CheckFiles(cfg)
 	}
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	level := new(slog.LevelVar)
 	log, err := telemetry.NewLogger(t.Err, c.Log, level)
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -84,6 +84,7 @@ func (x *Index) Withdraw(r fleet.Ref, blocks []uint64, held int) {
 	if s == nil {
 		return
 	}
+	x.tip = tip{}
 	for i := len(blocks) - 1; i >= max(held, 0); i-- {
 		e := x.entry(s, blocks[i])
 		if e == 0 {

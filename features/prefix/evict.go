@@ -1,17 +1,20 @@
 package prefix
 
-// room makes room for one more entry. The chain that is being put is the most recent, and fits, so
-// that none of it is evicted.
-func (x *Index) room(s *shelf) {
+// room makes room for one more entry and reports whether anything went for it. The chain that is
+// being put is the most recent, and fits, so that none of it is evicted.
+func (x *Index) room(s *shelf) (evicted bool) {
 	for s.len() >= s.limit {
 		x.drop(s, s.last())
 		x.evicted++
+		evicted = true
 	}
 	for x.total >= x.opts.Total {
 		v := x.leastRecent()
 		x.drop(v, v.last())
 		x.evicted++
+		evicted = true
 	}
+	return evicted
 }
 
 // leastRecent returns the shelf with the least recent entry of all. The last entry of a shelf only
@@ -50,7 +53,7 @@ func (x *Index) tick() {
 	if x.clock++; x.clock < ^uint32(0) {
 		return
 	}
-	x.clock /= 2
+	x.clock = x.clock/2 + 1 // younger than all
 	x.oldest = nil
 	for i := range x.slots {
 		if s := x.slots[i].shelf; s != nil {

@@ -10,5 +10,5 @@ func (x *Index) Forget() {
 			x.drop(s, s.last())
 		}
 	}
-	x.oldest = nil
+	x.oldest, x.tip = nil, tip{}
 }

@@ -35,6 +35,7 @@ type Index struct {
 	total  int    // entries of all shelves
 	oldest *shelf // holds the least recent entry of all while that is not younger than until
 	until  uint32
+	tip    tip
 
 	// scratch
 	alive []uint64
@@ -65,7 +66,8 @@ func NewIndex(o Options) *Index {
 	return &Index{opts: o, table: newTable(rand.Uint64())}
 }
 
-// Insert notes that the instance computes, or already holds, all of blocks.
+// Insert notes that the instance computes, or already holds, all of blocks. Where they continue what
+// [Index.Correct] was just told, it is the same request that puts the rest.
 func (x *Index) Insert(r fleet.Ref, blocks []uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -105,6 +107,7 @@ func (x *Index) slot(r fleet.Ref) *slot {
 
 // clear drops everything a slot holds.
 func (x *Index) clear(at *slot) {
+	x.tip = tip{}
 	s := at.shelf
 	if s == nil {
 		return
@@ -130,6 +133,7 @@ func (x *Index) SetCapacity(r fleet.Ref, n int) {
 	if n < 1 {
 		n = x.opts.Default
 	}
+	x.tip = tip{}
 	s.limit = min(n, x.opts.Total)
 	for s.len() > s.limit {
 		x.drop(s, s.last())

@@ -13,6 +13,7 @@ func (x *Index) Match(blocks []uint64, snap *fleet.Snapshot, hits []int32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.alive, x.state = zeroed(x.alive, x.table.words), zeroed(x.state, len(x.slots))
+	x.tip = tip{} // what is put next is another request
 	left := false
 	for i := range snap.States {
 		s := &snap.States[i]
@@ -26,10 +27,9 @@ func (x *Index) Match(blocks []uint64, snap *fleet.Snapshot, hits []int32) {
 			left = true
 		}
 	}
-	depth := int32(0)
+	depth, id := int32(0), uint32(0)
 	for ; left && int(depth) < len(blocks); depth++ {
-		id := x.table.find(blocks[depth])
-		if id == 0 {
+		if id = x.table.after(id, blocks[depth]); id == 0 {
 			break
 		}
 		left = false

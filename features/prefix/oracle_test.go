@@ -14,6 +14,8 @@ type oracle struct {
 	newest          map[int]uint64
 	shelves         map[int]*pile // by slot
 	stats           Stats
+	tip             *pile    // that confirmed a chain, when that was the last thing done
+	confirmed       []uint64 // the chain
 }
 
 type pile struct {
@@ -35,6 +37,7 @@ func newOracle(o Options) *oracle {
 
 func (o *oracle) pile(r fleet.Ref) *pile {
 	if in, known := o.newest[r.Slot]; !known || in < r.Instance {
+		o.tip = nil
 		o.newest[r.Slot] = r.Instance
 		o.shelves[r.Slot] = &pile{instance: r.Instance, limit: min(o.capacity, o.total)}
 	} else if in > r.Instance {
@@ -53,6 +56,7 @@ func (p *pile) find(hash uint64) *held {
 }
 
 func (o *oracle) match(blocks []uint64, s *fleet.State) int32 {
+	o.tip = nil
 	p := o.shelves[s.Slot]
 	if p == nil || p.instance != s.Instance || p.zeros >= doubtAfter {
 		return 0
@@ -66,15 +70,28 @@ func (o *oracle) match(blocks []uint64, s *fleet.State) int32 {
 }
 
 func (o *oracle) put(p *pile, blocks []uint64, done bool) {
-	o.clock++
 	blocks = blocks[:min(len(blocks), p.limit, o.total)]
+	before := 0 // blocks that the same request has just confirmed
+	if n := len(o.confirmed); !done && o.tip == p && n < len(blocks) && slices.Equal(blocks[:n], o.confirmed) {
+		before = n
+	} else {
+		o.clock++
+	}
+	o.tip = nil
+	if done {
+		o.tip, o.confirmed = p, slices.Clone(blocks)
+	}
 	var front []held
-	for _, h := range blocks {
+	for i, h := range blocks {
 		b := held{hash: h, born: o.clock}
 		if old := p.find(h); old != nil {
 			b = *old
 		}
 		b.stamp = o.clock
+		if i < before {
+			front = append(front, b)
+			continue
+		}
 		if done {
 			b.computed = o.clock
 			b.uses = max(b.uses, 1)
@@ -157,6 +174,7 @@ func (o *oracle) withdraw(r fleet.Ref, blocks []uint64, got int) {
 	if p == nil {
 		return
 	}
+	o.tip = nil
 	for _, h := range blocks[got:] {
 		if b := p.find(h); b != nil && b.uses > 1 {
 			b.uses--
@@ -172,6 +190,7 @@ func (o *oracle) resize(r fleet.Ref, n int) {
 		if n < 1 {
 			n = o.capacity
 		}
+		o.tip = nil
 		p.limit = min(n, o.total)
 		o.trim(p)
 	}
@@ -179,6 +198,7 @@ func (o *oracle) resize(r fleet.Ref, n int) {
 
 func (o *oracle) remove(r fleet.Ref) {
 	if in, known := o.newest[r.Slot]; !known || in <= r.Instance {
+		o.tip = nil
 		o.newest[r.Slot] = r.Instance
 		delete(o.shelves, r.Slot)
 	}

@@ -53,13 +53,20 @@ func TestIndexOracle(t *testing.T) {
 			},
 			"serve": func(t *rapid.T) { // as a router does: match, insert, correct
 				r := draw(t)
-				c := path(rapid.SliceOfN(rapid.IntRange(0, 1), 4, 12).Draw(t, "path")...)
+				trail := rapid.SliceOfN(rapid.IntRange(0, 1), 4, 12).Draw(t, "path")
+				c := path(trail...)
 				claimed := int(match(x, c, r)[0])
+				want.tip = nil
 				got := rapid.SampledFrom([]int{0, claimed / 2, claimed}).Draw(t, "held")
 				x.Insert(r, c)
 				want.insert(r, c)
 				x.Correct(r, c, got, claimed)
 				want.correct(r, c, got, claimed)
+				if rapid.Bool().Draw(t, "answer") {
+					more := path(append(trail, rapid.SliceOfN(rapid.IntRange(0, 1), 0, 3).Draw(t, "more")...)...)
+					x.Insert(r, more)
+					want.insert(r, more)
+				}
 			},
 			"withdraw": func(t *rapid.T) {
 				r, c := draw(t), chain(t)

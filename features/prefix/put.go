@@ -8,44 +8,113 @@ const (
 	confirm            // one that has begun before, and was computed
 )
 
+// tip is the chain that was confirmed last, until anything else is done or asked: where the answer that
+// continues it comes next, nothing of the prompt need be touched again.
+type tip struct {
+	shelf *shelf
+	walk  walk // at its last block
+	hash  uint64
+	n     int // blocks
+}
+
 // put makes a chain the most recent of its instance, root first, adding what is missing and
 // evicting what there is no room for. The end of a chain that has no room at all is left out.
 func (x *Index) put(s *shelf, blocks []uint64, u use) {
-	x.tick()
 	blocks = blocks[:min(len(blocks), s.limit, x.opts.Total)]
-	// What is there moves to the front before anything is added, so that room spares it.
+	var w walk
+	last := blocks[len(blocks)-1]
+	if t := &x.tip; u == insert && t.shelf == s && t.n < len(blocks) && blocks[t.n-1] == t.hash {
+		w, blocks = t.walk, blocks[t.n:]
+	} else {
+		x.tick()
+	}
+	// What is there moves to the front before anything is added, so that room spares it. Behind a
+	// block that nobody holds there is nothing.
+	from := w
 	x.found = x.found[:0]
 	for _, hash := range blocks {
-		x.found = append(x.found, x.entry(s, hash))
-	}
-	at := uint32(0) // the entry that the next one comes after
-	for _, e := range x.found {
-		if e != 0 && e != at {
-			s.move(e, at)
-			s.entries[e].touch(x.clock, u)
-			at = e
+		e := w.next(x, s, hash)
+		if w.id == 0 {
+			break
 		}
+		x.found = append(x.found, e)
 	}
-	at = 0
-	for i, hash := range blocks {
-		e := x.found[i]
+	x.raise(s, from.entry, x.found, u)
+	w = from
+	for i, e := range x.found {
 		if e == 0 {
-			e = x.add(s, hash, at, u)
+			x.add(s, &w, blocks[i], u)
+		} else {
+			w = walk{id: s.entries[e].id, entry: e}
 		}
-		at = e
+	}
+	for _, hash := range blocks[len(x.found):] {
+		x.add(s, &w, hash, u)
+	}
+	x.tip = tip{}
+	if u == confirm {
+		x.tip = tip{shelf: s, walk: w, hash: last, n: len(blocks)}
 	}
 }
 
-// add puts a missing block on a shelf, after another entry, and returns its entry.
-func (x *Index) add(s *shelf, hash uint64, after uint32, u use) uint32 {
-	if e := x.entry(s, hash); e != 0 { // a block twice in one list is no chain, but must do no harm
-		return e
+// raise moves entries behind another one, in their order, by runs that already lie in it. Zeros and
+// repetitions are passed over.
+func (x *Index) raise(s *shelf, at uint32, found []uint32, u use) {
+	for i := 0; i < len(found); {
+		first := found[i]
+		i++
+		if first == 0 || s.entries[first].stamp == x.clock {
+			continue
+		}
+		s.entries[first].touch(x.clock, u)
+		last := first
+		for ; i < len(found) && found[i] != 0 && found[i] == s.entries[last].next && s.entries[found[i]].stamp != x.clock; i++ {
+			last = found[i]
+			s.entries[last].touch(x.clock, u)
+		}
+		s.move(first, last, at)
+		at = last
 	}
-	x.room(s)
-	e := s.add(x.table.take(hash, s.slot), after, x.clock)
-	s.entries[e].touch(x.clock, u)
-	x.total++
+}
+
+// walk goes down a chain on a shelf. Blocks that were put together lie together, in the table and on
+// the shelf, so that mostly neither is searched.
+type walk struct{ id, entry uint32 } // the last block and entry found; 0: none
+
+// next returns the entry of the next block, or 0.
+func (w *walk) next(x *Index, s *shelf, hash uint64) uint32 {
+	id := x.table.after(w.id, hash)
+	w.id = id
+	if id == 0 || !x.table.has(id, s.slot) {
+		return 0
+	}
+	e := s.entries[w.entry].next
+	if s.entries[e].id != id {
+		e = s.find(id)
+	}
+	w.entry = e
 	return e
+}
+
+// add puts a block on a shelf, after the last one walked.
+func (x *Index) add(s *shelf, w *walk, hash uint64, u use) {
+	id := x.table.after(w.id, hash)
+	if id != 0 && x.table.has(id, s.slot) { // what repeats a block is no chain, but must do no harm
+		e := s.find(id)
+		if s.entries[e].stamp != x.clock {
+			s.entries[e].touch(x.clock, u)
+			s.move(e, e, w.entry)
+		}
+		*w = walk{id: id, entry: e}
+		return
+	}
+	if x.room(s) && id != 0 {
+		id = x.table.after(w.id, hash) // it may be gone
+	}
+	id = x.table.take(id, w.id, hash, s.slot)
+	*w = walk{id: id, entry: s.add(id, w.entry, x.clock)}
+	s.entries[w.entry].touch(x.clock, u)
+	x.total++
 }
 
 // touch notes that an entry was used.

@@ -67,9 +67,16 @@ func (s *shelf) remove(e uint32) {
 	s.free = e
 }
 
-func (s *shelf) move(e, after uint32) {
-	s.unlink(e)
-	s.link(e, after)
+// move moves the entries from first to last, which follow each other, behind another one.
+func (s *shelf) move(first, last, after uint32) {
+	if s.entries[after].next == first {
+		return
+	}
+	prev, next := s.entries[first].prev, s.entries[last].next
+	s.entries[prev].next, s.entries[next].prev = next, prev
+	next = s.entries[after].next
+	s.entries[first].prev, s.entries[last].next = after, next
+	s.entries[after].next, s.entries[next].prev = first, last
 }
 
 func (s *shelf) link(e, after uint32) {

@@ -5,13 +5,14 @@ package prefix
 type table struct {
 	cells   cells
 	records []uint64 // by id, 1+words each: the block's hash, then the bit set of its holders
+	follow  []uint32 // by id: the block found after it last, a guess at what follows; 0: none
 	words   int
 	free    []uint32 // ids not in use
 	seed    uint64   // odd, and secret: prompts cannot be made to collide in cells
 }
 
 func newTable(seed uint64) table {
-	return table{cells: newCells(), records: make([]uint64, 2), words: 1, seed: seed | 1}
+	return table{cells: newCells(), records: make([]uint64, 2), follow: make([]uint32, 1), words: 1, seed: seed | 1}
 }
 
 func (t *table) len() int { return t.cells.n }
@@ -37,23 +38,54 @@ func (t *table) find(hash uint64) uint32 {
 	}
 }
 
+// after returns the id of the block that follows another in a chain, or 0. Chains are walked over and
+// over, so that what followed last time is the first guess: it lies next to its predecessor, where a
+// search of the cells misses every cache. The first block of a chain follows 0.
+func (t *table) after(prev uint32, hash uint64) uint32 {
+	if g := t.follow[prev]; g != 0 && t.records[int(g)*(1+t.words)] == hash && t.held(g) {
+		return g
+	}
+	id := t.find(hash)
+	if id != 0 {
+		t.follow[prev] = id
+	}
+	return id
+}
+
+// held reports whether anybody holds a block: the guesses at freed ones are wrong.
+func (t *table) held(id uint32) bool {
+	for _, w := range t.holders(id) {
+		if w != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether a slot holds a block.
+func (t *table) has(id uint32, slot int) bool {
+	return t.records[int(id)*(1+t.words)+1+slot/64]>>(slot%64)&1 != 0
+}
+
 // holders is the bit set of the slots that hold a block.
 func (t *table) holders(id uint32) []uint64 { return t.record(id)[1:] }
 
-// take adds a slot to the holders of a block, and the block if nobody held it.
-func (t *table) take(hash uint64, slot int) uint32 {
-	id := t.find(hash)
+// take adds a slot to the holders of a block that follows another, given its id or 0 if nobody held
+// it, and returns the id.
+func (t *table) take(id, prev uint32, hash uint64, slot int) uint32 {
 	if id == 0 {
 		if n := len(t.free); n > 0 {
 			id, t.free = t.free[n-1], t.free[:n-1]
 		} else {
-			id = uint32(len(t.records) / (1 + t.words))
+			id = uint32(len(t.follow))
+			t.follow = append(t.follow, 0)
 			for range 1 + t.words {
 				t.records = append(t.records, 0)
 			}
 		}
 		t.record(id)[0] = hash
 		t.cells.put(t.key(hash), id)
+		t.follow[prev] = id
 	}
 	t.holders(id)[slot/64] |= 1 << (slot % 64)
 	return id
@@ -63,10 +95,8 @@ func (t *table) take(hash uint64, slot int) uint32 {
 func (t *table) drop(id uint32, slot int) {
 	set := t.holders(id)
 	set[slot/64] &^= 1 << (slot % 64)
-	for _, w := range set {
-		if w != 0 {
-			return
-		}
+	if t.held(id) {
+		return
 	}
 	t.cells.remove(t.key(t.record(id)[0]), id)
 	t.free = append(t.free, id)

@@ -37,7 +37,7 @@ var homes = map[string][]string{
 	"github.com/parquet-go":                 {"datasets"},
 	"github.com/alecthomas/kong":            {"cmd"},
 	"github.com/prometheus/common/expfmt":   {"features/scrape"},
-	"github.com/go-json-experiment/json":    {"features", "router", "lab", "datasets"},
+	"github.com/go-json-experiment/json":    {"features", "router", "lab", "datasets", "predictor"},
 	"github.com/prometheus/client_model":    {"features/scrape", "internal/telemetry", "router/admin"},
 	"github.com/rogpeppe/go-internal":       {"cmd"},
 	"gonum.org/v1/gonum":                    {"internal/stat", "predictor", "training", "lab"},

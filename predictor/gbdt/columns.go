@@ -7,8 +7,7 @@ import "math"
 // models may read the same columns. The zero value is ready; memory is reused between batches.
 type Columns struct {
 	n    int
-	low  [][]int32 // by feature, then row; missing values below everything
-	high [][]int32 // the same, missing values above everything
+	key  [][]int32 // by column, then row: column 2f is feature f with missing values below everything, 2f+1 with them above
 	leaf []uint16
 }
 
@@ -27,19 +26,19 @@ func (c *Columns) Fill(n int, row func(r int) []float32) {
 	c.n = n
 	for r := range n {
 		x := row(r)
-		for len(c.low) < len(x) {
-			c.low, c.high = append(c.low, nil), append(c.high, nil)
+		for len(c.key) < 2*len(x) {
+			c.key = append(c.key, nil)
 		}
 		for f, v := range x {
 			if r == 0 {
-				c.low[f], c.high[f] = grown(c.low[f], n), grown(c.high[f], n)
+				c.key[2*f], c.key[2*f+1] = grown(c.key[2*f], n), grown(c.key[2*f+1], n)
 			}
-			if v != v {
-				c.low[f][r], c.high[f][r] = math.MinInt32, math.MaxInt32
-				continue
+			low, high := int32(math.MinInt32), int32(math.MaxInt32)
+			if v == v {
+				low = order(v)
+				high = low
 			}
-			k := order(v)
-			c.low[f][r], c.high[f][r] = k, k
+			c.key[2*f][r], c.key[2*f+1][r] = low, high
 		}
 	}
 }
@@ -51,11 +50,14 @@ func grown[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-func (c *Columns) of(l *level) []int32 {
-	if l.missing {
-		return c.high[l.feature][:c.n]
+func (c *Columns) of(l *level) []int32 { return c.key[column(l.feature, l.missing)][:c.n] }
+
+// column is the index of a feature's keys, with missing values above everything where right says.
+func column(feature int, right bool) int {
+	if right {
+		return 2*feature + 1
 	}
-	return c.low[l.feature][:c.n]
+	return 2 * feature
 }
 
 // PredictColumns sets dst[r] to the forecast for row r of the batch: what [Model.Predict] says, to

@@ -1,5 +1,20 @@
 package gbdt
 
+// Regressor is what [Model] and [Forest] have in common: an immutable ensemble, safe for concurrent
+// use (each goroutine with its own [Columns]).
+type Regressor interface {
+	// Dim returns the number of features of a row.
+	Dim() int
+	// Trees returns the number of trees.
+	Trees() int
+	// Used reports whether any tree reads the feature.
+	Used(feature int) bool
+	// Predict returns the forecast for one row of Dim features; NaN is a missing value.
+	Predict(x []float32) float64
+	// PredictColumns sets dst[r] to the forecast for row r of the batch, without allocation.
+	PredictColumns(dst []float32, c *Columns)
+}
+
 // Model is a trained ensemble. It is immutable and safe for concurrent use.
 type Model struct {
 	dim   int
@@ -55,3 +70,5 @@ func (m *Model) Used(feature int) bool {
 	}
 	return false
 }
+
+var _ Regressor = (*Model)(nil)

@@ -24,14 +24,14 @@ func (t *Table) Len() int { return len(t.y) }
 // Reset removes all rows, keeping the memory.
 func (t *Table) Reset() { t.x, t.y, t.w = t.x[:0], t.y[:0], t.w[:0] }
 
-// Add appends a row. The target must be finite and the weight positive and finite; infinite
-// features are refused.
+// Add appends a row. The target must be finite and at most 1e30 from zero, so that no forecast leaves
+// the range of a float32; the weight must be positive and finite; infinite features are refused.
 func (t *Table) Add(x []float32, y, weight float64) error {
 	switch {
 	case len(x) != t.dim:
 		return fmt.Errorf("row has %d features, table %d", len(x), t.dim)
-	case math.IsNaN(y) || math.IsInf(y, 0):
-		return fmt.Errorf("target %v is not finite", y)
+	case !(math.Abs(y) <= maxValue):
+		return fmt.Errorf("target %v is not within %v of zero", y, maxValue)
 	case !(weight > 0) || math.IsInf(weight, 0):
 		return fmt.Errorf("weight %v is not positive and finite", weight)
 	}

@@ -15,6 +15,10 @@ func (r *Router) look(a *Ask) error {
 	if err := r.candidates(a); err != nil {
 		return err
 	}
+	r.try = -1
+	if o := r.opts.Outliers; o != nil {
+		r.try = o.Screen(a.Now, &r.snap, a.Req.Stream, r.rand, r.keep, r.out)
+	}
 	if r.opts.Prefixes != nil && len(a.Req.Blocks) > 0 {
 		r.opts.Prefixes.Match(a.Req.Blocks, &r.snap, r.hits)
 	}

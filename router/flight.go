@@ -9,6 +9,7 @@ import (
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/features/request"
+	"github.com/presage-router/presage/router/outlier"
 )
 
 // ID names a decision for operators. The zero ID names none.
@@ -60,6 +61,7 @@ type Flight struct {
 	last   time.Time
 	tokens int
 	open   bool
+	start  outlier.Start
 }
 
 // Usage is what an answer said about itself; features.Unknown where it said nothing.
@@ -121,6 +123,7 @@ func (f *Flight) Served(addr netip.AddrPort) bool {
 		p.Withdraw(f.ref, f.req.Blocks, f.obs.HitBlocks)
 		p.Insert(ref, f.req.Blocks)
 	}
+	f.moved(ref)
 	f.ref = ref
 	f.obs.Endpoint = ref.Endpoint.Name
 	return true
@@ -141,6 +144,9 @@ func (f *Flight) Tokens(now time.Time, n int) {
 	if f.tokens == 0 {
 		f.first = now
 		f.obs.TTFT = now.Sub(f.obs.At)
+		if x := f.r.opts.Outliers; x != nil {
+			x.First(now, f.ref, &f.start)
+		}
 	}
 	f.tokens += n
 	f.last = now
@@ -163,8 +169,37 @@ func (f *Flight) Finish(now time.Time, out *Outcome) {
 	o.Cause, o.E2E = out.Cause, now.Sub(o.At)
 	f.count(out)
 	f.learn(out)
+	if x := f.r.opts.Outliers; x != nil {
+		x.Finish(now, f.ref, &f.start, &outlier.End{Cause: out.Cause, Status: o.Status, Tokens: f.tokens})
+	}
 	if f.r.opts.Observer != nil {
 		f.r.opts.Observer.Observe(o)
+	}
+	if p, ok := f.r.Policy().(Observer); ok {
+		p.Observe(o)
+	}
+}
+
+// dispatched tells the detector of outliers that the request is on its way.
+func (f *Flight) dispatched() {
+	x := f.r.opts.Outliers
+	if x == nil {
+		return
+	}
+	d, q := &f.Decision, &f.r.q
+	f.start = outlier.Start{
+		At: f.obs.At, Stream: f.req.Stream, Probe: d.Index == f.r.try,
+		Uncached: int64(q.UncachedTokens(d.Index)), Ahead: f.obs.State.Uncached,
+	}
+	x.Begin(f.ref, &f.start)
+}
+
+// moved tells it that the gateway chose another endpoint. When it did is not known to the
+// nanosecond: no token has come yet, so the dispatch is as good an instant as any.
+func (f *Flight) moved(to fleet.Ref) {
+	if x := f.r.opts.Outliers; x != nil && f.tokens == 0 {
+		x.Moved(f.start.At, f.ref, to, &f.start)
+		f.start.Probe = false
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/features/request"
+	"github.com/presage-router/presage/router/outlier"
 )
 
 // Prefixes says which endpoint holds which prefix blocks. All methods are safe for concurrent use
@@ -29,7 +30,8 @@ type Prefixes interface {
 }
 
 // Observer receives the record of every finished request. Observe is called once per request, from
-// the goroutine that ended it, must not block, and must copy what it keeps.
+// the goroutine that ended it, must not block, and must copy what it keeps. A [Policy] that is an
+// Observer too gets every record while it is in force.
 type Observer interface {
 	Observe(o *features.Observation)
 }
@@ -64,12 +66,13 @@ func (rs Recorders) Record(id ID, q *Query, d *Decision) {
 type Options struct {
 	Fleet    *fleet.Fleet
 	Policy   Policy
-	Prefixes Prefixes        // nil: no endpoint ever holds anything
-	Ratios   *request.Ratios // nil: prompt lengths are taken as parsed
-	Observer Observer        // nil: none
-	Recorder Recorder        // nil: none
-	Seed     uint64          // of every random draw of policies; equal seeds, equal draws
-	Strict   bool            // refuse models that no endpoint serves instead of routing them anywhere
+	Prefixes Prefixes          // nil: no endpoint ever holds anything
+	Ratios   *request.Ratios   // nil: prompt lengths are taken as parsed
+	Observer Observer          // nil: none
+	Recorder Recorder          // nil: none
+	Outliers *outlier.Detector // nil: no endpoint is ever kept out for how it works
+	Seed     uint64            // of every random draw of policies; equal seeds, equal draws
+	Strict   bool              // refuse models that no endpoint serves instead of routing them anywhere
 }
 
 // Router makes decisions, one at a time. Its methods are safe for concurrent use.
@@ -89,6 +92,7 @@ type Router struct {
 	out  []string
 	rand *rand.Rand
 	q    Query
+	try  int // the endpoint to be tried out by this decision, or -1
 }
 
 // New returns a Router.
@@ -160,14 +164,31 @@ func (r *Router) decide(d *Decision) error {
 	failed, failure, err := r.ask(d)
 	if failure != "" {
 		r.Fallbacks.Add(1)
+		arm := d.Arm
 		d.Reset()
 		r.q.fewest(d)
+		d.Arm = arm // its failure is part of what the arm does
 		d.Policy, d.Failed, d.Failure = "fallback", failed, failure
 		d.Why.Reason = ByFallback
 		err = nil
 	}
 	d.Why.leftOut(r.out)
+	if err == nil && r.try >= 0 {
+		r.probe(d)
+	}
 	return err
+}
+
+// probe sends the request to the endpoint that is to be tried out. The policy's own pick is the next
+// to be asked; the decision belongs to no policy and no arm.
+func (r *Router) probe(d *Decision) {
+	d.Fallback = slices.Insert(d.Fallback, 0, d.Index)
+	d.Policy, d.Arm, d.Index, d.Propensity = "probe", "", r.try, 1
+	d.Why.Reason = ByExplore
+	r.keep[r.try], r.out[r.try] = true, ""
+	if len(d.Why.Filtered) == len(r.out) {
+		d.Why.Filtered[r.try] = ""
+	}
 }
 
 // ask runs the policy. Its answer can be used unless failure says why not: it panicked, or did not
@@ -176,17 +197,22 @@ func (r *Router) ask(d *Decision) (name, failure string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			failure = "panic"
+			if d.Policy != "" {
+				name = d.Policy // a part of a composed policy
+			}
 			text := fmt.Sprintf("%s: %v", name, p)
 			r.lastPanic.Store(&text)
 		}
 	}()
 	p := r.Policy()
 	name = p.Name()
-	if err = p.Route(&r.q, d); err != nil {
-		return name, "", err
-	}
+	err = p.Route(&r.q, d)
 	if d.Policy == "" {
 		d.Policy = name
+	}
+	name = d.Policy
+	if err != nil {
+		return name, "", err
 	}
 	switch {
 	case d.Index < 0 || d.Index >= len(r.keep) || !r.keep[d.Index]:
@@ -214,6 +240,7 @@ func (r *Router) reserve(a *Ask, f *Flight) bool {
 		r.opts.Recorder.Record(id, &r.q, d)
 	}
 	f.begin(r, a, id, ref, ticket)
+	f.dispatched()
 	if r.opts.Prefixes != nil && len(a.Req.Blocks) > 0 {
 		r.opts.Prefixes.Insert(ref, a.Req.Blocks)
 	}

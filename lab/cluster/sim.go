@@ -100,7 +100,7 @@ func newSim(cfg Config, src Source, sink func(*Record)) (*sim, error) {
 	s.seer, _ = cfg.Policy.(Seer)
 	s.router = router.New(router.Options{
 		Fleet: &s.fleet, Policy: cfg.Policy, Prefixes: s.prefixes, Observer: cfg.Observer, Recorder: s,
-		Seed: seedOf(cfg.Seed, "router", 0),
+		Outliers: cfg.Outliers, Seed: seedOf(cfg.Seed, "router", 0),
 	})
 	return s, nil
 }

@@ -58,6 +58,7 @@ type Metrics struct {
 	shed         *prometheus.CounterVec
 	dropped      *prometheus.CounterVec
 
+	hot    hot
 	herd   herd
 	ttfts  ttfts
 	reload reload
@@ -79,6 +80,13 @@ func NewMetrics(o MetricsOptions) (*Metrics, error) {
 	histogram := func(name, help string, bounds []float64, labels ...string) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(telemetry.Histogram("presage_"+name, help, bounds), labels)
 	}
+	// Times of the service itself are taken for every message: the bounds are fine enough for them, and
+	// native buckets would cost more than all else.
+	timer := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		opts := telemetry.Histogram("presage_"+name, help, telemetry.DecisionBounds)
+		opts.NativeHistogramBucketFactor = 0
+		return prometheus.NewHistogramVec(opts, labels)
+	}
 	m := &Metrics{
 		models: telemetry.NewLabels(maxModels), arms: telemetry.NewLabels(maxArms), policies: telemetry.NewLabels(maxPolicies),
 
@@ -97,16 +105,17 @@ func NewMetrics(o MetricsOptions) (*Metrics, error) {
 		sloMissed: counter("slo_misses_total", "SLOs missed, by SLO and cause.", "model", "slo", "cause"),
 
 		decisions: counter("decisions_total", "Decisions by policy and reason.", "policy", "reason"),
-		deciding:  histogram("decision_duration_seconds", "Time of one decision, reservation included.", telemetry.DecisionBounds, "policy"),
+		deciding:  timer("decision_duration_seconds", "Time of one decision, reservation included.", "policy"),
 		fallbacks: counter("decision_fallbacks_total", "Decisions that the policy could not make.", "policy", "cause"),
 		filtered:  counter("candidates_filtered_total", "Endpoints left out of a decision, by what.", "filter"),
 
 		streams:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "presage_extproc_streams", Help: "Open streams of the gateway."}),
 		streamErrors: counter("extproc_stream_errors_total", "Streams that ended with another status than OK, by status.", "code"),
-		spent:        histogram("extproc_seconds", "Time the service added, by phase.", telemetry.DecisionBounds, "phase"),
+		spent:        timer("extproc_seconds", "Time the service added, by phase.", "phase"),
 		shed:         counter("shed_total", "Requests turned away for want of capacity, by reason.", "reason"),
 		dropped:      counter("observations_dropped_total", "Observations or parts of them that could not be used.", "reason"),
 	}
+	m.hot.bind(m)
 	m.ttfts.by = map[string]*sum{}
 	for _, c := range []prometheus.Collector{
 		m.requests, m.inflight, m.ttft, m.itl, m.duration, m.prompt, m.cached, m.output, m.sloTotal, m.sloMet, m.sloMissed,
@@ -122,7 +131,7 @@ func NewMetrics(o MetricsOptions) (*Metrics, error) {
 
 // Record implements [router.Recorder].
 func (m *Metrics) Record(_ router.ID, q *router.Query, d *router.Decision) {
-	m.decisions.WithLabelValues(m.policies.Value(d.Policy), d.Why.Reason.String()).Inc()
+	m.hot.decisions.of(two{m.policies.Value(d.Policy), d.Why.Reason.String()}).Inc()
 	if d.Failure != "" {
 		m.fallbacks.WithLabelValues(m.policies.Value(d.Failed), d.Failure).Inc()
 	}
@@ -146,17 +155,17 @@ func (m *Metrics) Record(_ router.ID, q *router.Query, d *router.Decision) {
 func (m *Metrics) Observe(o *features.Observation) {
 	model, arm := m.models.Value(o.Model), m.arms.Value(o.Arm)
 	if o.TTFT > 0 {
-		m.ttft.WithLabelValues(model, arm).Observe(o.TTFT.Seconds())
+		m.hot.ttft.of(two{model, arm}).Observe(o.TTFT.Seconds())
 		m.ttfts.add(o.Endpoint, o.TTFT)
 	}
 	if o.Cause == fleet.Complete {
 		if o.ITL > 0 {
-			m.itl.WithLabelValues(model, arm).Observe(o.ITL.Seconds())
+			m.hot.itl.of(two{model, arm}).Observe(o.ITL.Seconds())
 		}
-		m.duration.WithLabelValues(model, arm).Observe(o.E2E.Seconds())
-		m.prompt.WithLabelValues(model).Add(float64(max(o.PromptTokens, 0)))
-		m.cached.WithLabelValues(model).Add(float64(max(o.CachedTokens, 0)))
-		m.output.WithLabelValues(model).Add(float64(max(o.OutputTokens, 0)))
+		m.hot.duration.of(two{model, arm}).Observe(o.E2E.Seconds())
+		m.hot.prompt.of(one{model}).Add(float64(max(o.PromptTokens, 0)))
+		m.hot.cached.of(one{model}).Add(float64(max(o.CachedTokens, 0)))
+		m.hot.output.of(one{model}).Add(float64(max(o.OutputTokens, 0)))
 	}
 	m.levels(o, model, arm)
 }
@@ -166,9 +175,9 @@ func (m *Metrics) levels(o *features.Observation, model, arm string) {
 	if o.SLO == (request.SLO{}) || o.Cause == fleet.ClientGone {
 		return
 	}
-	m.sloTotal.WithLabelValues(model, arm).Inc()
+	m.hot.sloTotal.of(two{model, arm}).Inc()
 	if o.Cause == fleet.Complete && !missed(o) {
-		m.sloMet.WithLabelValues(model, arm).Inc()
+		m.hot.sloMet.of(two{model, arm}).Inc()
 	}
 	for _, l := range []struct {
 		name string

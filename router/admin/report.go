@@ -7,15 +7,15 @@ import (
 )
 
 // Began tells that a request was routed.
-func (m *Metrics) Began(model string) { m.inflight.WithLabelValues(m.models.Value(model)).Inc() }
+func (m *Metrics) Began(model string) { m.hot.inflight.of(one{m.models.Value(model)}).Inc() }
 
 // Ended tells that a request ended, with the outcome as one of ok, upstream_error, client_gone, shed,
 // no_endpoint, bad_request, internal; routed: after Began.
 func (m *Metrics) Ended(model string, routed bool, outcome string) {
 	label := m.models.Value(model)
-	m.requests.WithLabelValues(label, outcome).Inc()
+	m.hot.requests.of(two{label, outcome}).Inc()
 	if routed {
-		m.inflight.WithLabelValues(label).Dec()
+		m.hot.inflight.of(one{label}).Dec()
 	}
 }
 
@@ -43,12 +43,12 @@ func (m *Metrics) StreamClosed(code string) {
 
 // Spent tells how much time the service added in a phase of a closed set.
 func (m *Metrics) Spent(phase string, d time.Duration) {
-	m.spent.WithLabelValues(phase).Observe(d.Seconds())
+	m.hot.spent.of(one{phase}).Observe(d.Seconds())
 }
 
 // Decided tells how long a decision of that policy took, reservation included.
 func (m *Metrics) Decided(policy string, d time.Duration) {
-	m.deciding.WithLabelValues(m.policies.Value(policy)).Observe(d.Seconds())
+	m.hot.deciding.of(one{m.policies.Value(policy)}).Observe(d.Seconds())
 }
 
 // Models names models that the configuration or the fleet knows, which get labels of their own

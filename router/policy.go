@@ -1,5 +1,11 @@
 package router
 
+import (
+	"time"
+
+	"github.com/presage-router/presage/features/fleet"
+)
+
 // Policy decides where a request goes. Route is called under the router's decision lock, one call
 // at a time, and must not block, allocate per call, or keep q or d. It sets d.Index to a candidate
 // (q.Keep[d.Index] is true) and d.Propensity to the probability with which it picks that candidate
@@ -8,6 +14,13 @@ package router
 type Policy interface {
 	Name() string
 	Route(q *Query, d *Decision) error
+}
+
+// Ticker is a Policy that also follows the fleet between decisions. Tick is called at the cadence of
+// scrapes, one call at a time but beside Route, and must keep nothing of s. Policies composed of
+// others pass it on to their parts.
+type Ticker interface {
+	Tick(now time.Time, s *fleet.Snapshot)
 }
 
 // Filter removes candidates: it may only turn true into false.

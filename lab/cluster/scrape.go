@@ -87,6 +87,10 @@ func (s *sim) page() {
 		s.fleet.SetLoad(n.ref, l)
 		s.size(n)
 	}
+	if s.ticker != nil {
+		s.fleet.Snapshot(s.time(), &s.snap)
+		s.ticker.Tick(s.time(), &s.snap)
+	}
 }
 
 // same reports whether two pages say the same of everything that moves in a working engine.

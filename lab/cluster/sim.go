@@ -37,6 +37,8 @@ type sim struct {
 	fleet    fleet.Fleet
 	router   *router.Router
 	seer     Seer
+	ticker   router.Ticker  // the policy, where it is one
+	snap     fleet.Snapshot // for it
 	prefixes router.Prefixes
 	nodes    []node
 	engines  []*engine.Engine
@@ -98,6 +100,7 @@ func newSim(cfg Config, src Source, sink func(*Record)) (*sim, error) {
 		s.prefixes = prefix.NewIndex(prefix.Options{Total: max(blocks, prefix.DefaultTotal)})
 	}
 	s.seer, _ = cfg.Policy.(Seer)
+	s.ticker, _ = cfg.Policy.(router.Ticker)
 	s.router = router.New(router.Options{
 		Fleet: &s.fleet, Policy: cfg.Policy, Prefixes: s.prefixes, Observer: cfg.Observer, Recorder: s,
 		Outliers: cfg.Outliers, Seed: seedOf(cfg.Seed, "router", 0),

@@ -8,5 +8,9 @@
 // Tree", 2017; leaves of the pinball loss are weighted quantiles of their residuals, after Friedman,
 // "Greedy Function Approximation: A Gradient Boosting Machine", 2001.
 //
+// Models are written as JSON with a version and a checksum (see [Read]). [Import] reads ensembles that
+// LightGBM and XGBoost saved; their trees branch node by node, and each row takes the branch that the
+// library itself makes it take.
+//
 // Training is pure and takes no clock and no random source: equal rows give equal trees.
 package gbdt

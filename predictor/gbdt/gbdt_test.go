@@ -119,6 +119,54 @@ func TestMissingIsAValueOfItsOwn(t *testing.T) {
 	}
 }
 
+// TestMissingGoesWhereItsTargetsAre: rows that lack a feature at random are forecast like the side of
+// the split that their targets resemble, under either loss, by row and by column; a feature that no
+// tree reads may be missing for nothing.
+func TestMissingGoesWhereItsTargetsAre(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seed, high := rapid.Uint64().Draw(t, "seed"), rapid.Bool().Draw(t, "high")
+		share := rapid.Float64Range(0.1, 0.6).Draw(t, "share")
+		p := Params{Trees: 40, Depth: rapid.IntRange(1, 3).Draw(t, "depth"), Quantile: rapid.SampledFrom([]float64{0, .5}).Draw(t, "quantile")}
+		rng := rand.New(rand.NewPCG(seed, 2))
+		tab := NewTable(2)
+		for range 300 {
+			x := []float32{rng.Float32(), 1} // the second never varies
+			y := rng.NormFloat64()
+			if rng.Float64() < share {
+				if x[0] = nan(); high {
+					y += 20
+				}
+			} else if x[0] > .5 {
+				y += 20
+			}
+			if err := tab.Add(x, y, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := Train(tab, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 0.0
+		if high {
+			want = 20
+		}
+		rows := [][]float32{{nan(), 1}, {nan(), nan()}, {.1, 1}, {.1, nan()}, {.9, 1}, {.9, nan()}}
+		var c Columns
+		c.Fill(len(rows), func(r int) []float32 { return rows[r] })
+		dst := make([]float32, len(rows))
+		m.PredictColumns(dst, &c)
+		for r, want := range []float64{want, want, 0, 0, 20, 20} {
+			if got := m.Predict(rows[r]); math.Abs(got-want) > 2.5 || math.Abs(float64(dst[r])-got) > 1e-3 {
+				t.Fatalf("%v: %.2f, by columns %.2f, want about %v", rows[r], got, dst[r], want)
+			}
+		}
+		if m.Used(1) {
+			t.Fatal("a constant feature is used")
+		}
+	})
+}
+
 func TestMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")

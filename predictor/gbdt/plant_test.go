@@ -2,18 +2,14 @@ package gbdt
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // edges are values around which comparisons of different widths differ.
 var edges = []float64{0, math.Copysign(0, -1), 1e-35, -1e-35, float64(zero), -float64(zero), 1.0000000180025095e-35, -1.0000000180025095e-35,
 	2e-35, -2e-35, 1e-36, 1e-45, -1e-45, 0.1, float64(float32(0.1)), 1, -1, 1 + 1e-9, 16777217, 1e300, -1e300, math.MaxFloat32, -math.MaxFloat32}
-
-func drawEdge(t *rapid.T, name string) float64 {
-	return rapid.OneOf(rapid.SampledFrom(edges), rapid.Float64Range(-2, 2), rapid.Float64()).Draw(t, name)
-}
 
 // numericalDecision is LightGBM's, of float64 values (Tree::NumericalDecision): whether a row goes left.
 func numericalDecision(v float64, decision int, threshold float64) bool {
@@ -29,47 +25,59 @@ func numericalDecision(v float64, decision int, threshold float64) bool {
 }
 
 // TestSplitsDecideLikeTheirLibraries: one split, planted, sends every float32 where the library's own
-// comparison does, LightGBM's in float64 and XGBoost's in float32.
+// comparison does, LightGBM's in float64 and XGBoost's in float32: every edge against every other, and
+// the values next to each.
 func TestSplitsDecideLikeTheirLibraries(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		threshold := drawEdge(t, "threshold")
-		decision := rapid.SampledFrom([]int{0, 2, 4, 6, 8, 10}).Draw(t, "decision")
-		x := []float32{rapid.OneOf(rapid.Just(nan()), rapid.Map(rapid.SampledFrom(edges), func(v float64) float32 { return float32(v) }),
-			rapid.Just(float32(threshold)), rapid.Just(math.Nextafter32(float32(threshold), 0)), rapid.Float32(),
-			rapid.Just(float32(math.Inf(1))), rapid.Just(float32(math.Inf(-1)))).Draw(t, "x")}
-		check := func(what string, b branch, left bool) {
-			f := &Forest{dim: 1, scale: 1}
-			b.left, b.right = ^0, ^1
-			if err := f.plant(0, []branch{b}, []float64{-1, 1}, []int{0}); err != nil {
-				t.Fatal(err)
-			}
-			want := 1.0
-			if left {
-				want = -1
-			}
-			var c Columns
-			c.Fill(1, func(int) []float32 { return x })
-			dst := make([]float32, 1)
-			f.PredictColumns(dst, &c)
-			if got := f.Predict(x); got != want || float64(dst[0]) != want {
-				t.Fatalf("%s: %v goes to %v, by columns %v, not %v", what, x[0], got, dst[0], want)
-			}
-		}
-		var b branch
-		if err := b.decide(decision, threshold); err != nil {
+	rng := rand.New(rand.NewPCG(11, 12))
+	thresholds := slices.Clone(edges)
+	for range 40 {
+		thresholds = append(thresholds, rng.NormFloat64()*math.Pow(10, float64(rng.IntN(80)-40)))
+	}
+	inf := float32(math.Inf(1))
+	var rows [][]float32
+	for _, v := range []float32{nan(), inf, -inf} {
+		rows = append(rows, []float32{v})
+	}
+	for _, v := range thresholds {
+		f := float32(v)
+		rows = append(rows, []float32{f}, []float32{math.Nextafter32(f, inf)}, []float32{math.Nextafter32(f, -inf)})
+	}
+	var cols Columns
+	cols.Fill(len(rows), func(r int) []float32 { return rows[r] })
+	dst := make([]float32, len(rows))
+	check := func(what string, threshold float64, decision int, b branch, left func(v float32) bool) {
+		f := &Forest{dim: 1, scale: 1}
+		b.left, b.right = ^0, ^1
+		if err := f.plant(0, []branch{b}, []float64{-1, 1}, []int{0}); err != nil {
 			t.Fatal(err)
 		}
-		check("LightGBM", b, numericalDecision(float64(x[0]), decision, threshold))
+		f.PredictColumns(dst, &cols)
+		for r, x := range rows {
+			want := 1.0
+			if left(x[0]) {
+				want = -1
+			}
+			if got := f.Predict(x); got != want || float64(dst[r]) != want {
+				t.Errorf("%s, threshold %v, decision %d: %v goes to %v, by columns %v, not %v", what, threshold, decision, x[0], got, dst[r], want)
+			}
+		}
+	}
+	for _, threshold := range thresholds {
+		for decision := 0; decision <= 10; decision += 2 {
+			var b branch
+			if err := b.decide(decision, threshold); err != nil {
+				t.Fatal(err)
+			}
+			check("LightGBM", threshold, decision, b, func(v float32) bool { return numericalDecision(float64(v), decision, threshold) })
+		}
 		cut := float32(threshold)
 		if math.IsInf(float64(cut), 0) {
-			return // no such file: JSON has no infinite numbers
+			continue // no such file: JSON has no infinite numbers
 		}
-		left := x[0] < cut
-		if x[0] != x[0] {
-			left = decision&2 != 0
+		for _, missing := range []bool{false, true} {
+			check("XGBoost", threshold, 0, branch{cut: before(cut), missing: missing}, func(v float32) bool { return v < cut || v != v && !missing })
 		}
-		check("XGBoost", branch{cut: before(cut), missing: decision&2 == 0}, left)
-	})
+	}
 }
 
 func TestPlantRefusesWhatIsNoTree(t *testing.T) {

@@ -52,11 +52,11 @@ func TestTrainsAsWellAsLightGBM(t *testing.T) {
 	if err := json.Unmarshal(data, &want); err != nil {
 		t.Fatal(err)
 	}
-	train, test := referenceSet(t, 3000, 1), referenceSet(t, 3000, 2)
+	train, test := referenceSet(t, 2000, 1), referenceSet(t, 2000, 2)
 	for name, p := range map[string]Params{
-		"rmse":       {Trees: 200},
-		"pinball0.5": {Trees: 200, Quantile: 0.5},
-		"pinball0.9": {Trees: 200, Quantile: 0.9},
+		"rmse":       {Trees: 100},
+		"pinball0.5": {Trees: 100, Quantile: 0.5},
+		"pinball0.9": {Trees: 100, Quantile: 0.9},
 	} {
 		m, err := Train(train, p)
 		if err != nil {

@@ -42,7 +42,7 @@ type Index struct {
 	state []int32
 	found []uint32
 
-	evicted, lost, withdrawn uint64
+	evicted, lost, restarted, withdrawn uint64
 }
 
 // slot is what is known of a slot of the fleet: its newest instance, and what that holds.

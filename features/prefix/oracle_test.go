@@ -196,6 +196,14 @@ func (o *oracle) resize(r fleet.Ref, n int) {
 	}
 }
 
+func (o *oracle) restart(r fleet.Ref) {
+	if p := o.pile(r); p != nil {
+		o.tip, p.zeros = nil, 0
+		o.stats.Restarted += uint64(len(p.blocks))
+		p.blocks = nil
+	}
+}
+
 func (o *oracle) remove(r fleet.Ref) {
 	if in, known := o.newest[r.Slot]; !known || in <= r.Instance {
 		o.tip = nil

@@ -79,6 +79,11 @@ func TestIndexOracle(t *testing.T) {
 				x.SetCapacity(r, n)
 				want.resize(r, n)
 			},
+			"restart": func(t *rapid.T) {
+				r := draw(t)
+				x.Restart(r)
+				want.restart(r)
+			},
 			"leave": func(t *rapid.T) {
 				r := draw(t)
 				x.Remove(r)
@@ -191,7 +196,7 @@ func FuzzIndex(f *testing.F) {
 			return int(b)
 		}
 		for len(in) > 0 {
-			what, r := byteAt()%6, ref(byteAt()%130-1, uint64(byteAt()%4))
+			what, r := byteAt()%7, ref(byteAt()%130-1, uint64(byteAt()%4))
 			chain := make([]uint64, byteAt()%12)
 			for i := range chain {
 				chain[i] = uint64(byteAt() % 16)
@@ -207,6 +212,8 @@ func FuzzIndex(f *testing.F) {
 				x.SetCapacity(r, byteAt()%14-1)
 			case 5:
 				x.Remove(r)
+			case 6:
+				x.Restart(r)
 			}
 			hits := match(x, chain, r, ref(0, 1))
 			for _, h := range hits {

@@ -10,6 +10,7 @@ type Stats struct {
 	Doubted   int    // instances whose engine was found not to cache prefixes
 	Evicted   uint64 // blocks dropped for room
 	Lost      uint64 // blocks dropped because their engine was found to have dropped younger ones
+	Restarted uint64 // blocks dropped because their engine started anew
 	Withdrawn uint64 // blocks dropped because their request failed
 }
 
@@ -19,7 +20,7 @@ func (x *Index) Stats() Stats {
 	defer x.mu.Unlock()
 	st := Stats{
 		Blocks: x.total, Distinct: x.table.len(),
-		Evicted: x.evicted, Lost: x.lost, Withdrawn: x.withdrawn,
+		Evicted: x.evicted, Lost: x.lost, Restarted: x.restarted, Withdrawn: x.withdrawn,
 	}
 	for i := range x.slots {
 		if s := x.slots[i].shelf; s != nil {

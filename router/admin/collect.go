@@ -7,15 +7,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/presage-router/presage/features/fleet"
+	"github.com/presage-router/presage/features/prefix"
+	"github.com/presage-router/presage/features/scrape"
 	"github.com/presage-router/presage/internal/telemetry"
 )
 
 // collector reads the fleet when the page is asked for.
 type collector struct {
-	m      *Metrics
-	fleet  *fleet.Fleet
-	now    func() time.Time
-	hidden atomic.Uint64 // endpoints not shown, summed over gatherings
+	m       *Metrics
+	fleet   *fleet.Fleet
+	now     func() time.Time
+	held    func() prefix.Stats                              // nil: there is no index
+	scraped func(time.Time, []scrape.Status) []scrape.Status // nil: nobody scrapes
+	hidden  atomic.Uint64                                    // endpoints not shown, summed over gatherings
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -48,7 +52,8 @@ var (
 // Describe implements [prometheus.Collector].
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descStates, descInfo, descDecisions, descWork, descRequests, descUncached, descRunning, descWaiting,
-		descKV, descForeign, descAge, descFailing, descTTFT, descHerd, descPolicy, descGeneration, descReloadOK, descReloadTime, descDropped} {
+		descKV, descForeign, descAge, descFailing, descTTFT, descHerd, descPolicy, descGeneration, descReloadOK, descReloadTime, descDropped,
+		descHeld, descDistinct, descDoubted, descGone, descScrapes, descScrapeErrors, descScrapeTime, descRefused, descMissing, descRestarts} {
 		ch <- d
 	}
 }
@@ -79,6 +84,13 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for name, t := range c.m.ttfts.take(shown) {
 		ch <- prometheus.MustNewConstSummary(descTTFT, t.count, t.seconds, nil, telemetry.Clean(name))
 	}
+	if c.held != nil {
+		st := c.held()
+		e.prefixes(&st)
+	}
+	if c.scraped != nil {
+		c.scrapes(e, now, shown)
+	}
 	c.service(e)
 }
 
@@ -96,6 +108,7 @@ func (c *collector) endpoint(e emitter, s *fleet.State, name string, now time.Ti
 	}
 	e.gauge(descAge, now.Sub(s.At).Seconds(), is...)
 	e.gauge(descFailing, float64(s.Errors), is...)
+	e.counter(descRestarts, float64(s.Restarts), is...)
 	if s.Known.Has(fleet.KnowRunning) {
 		e.gauge(descRunning, float64(s.Running), is...)
 	}

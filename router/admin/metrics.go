@@ -8,7 +8,9 @@ import (
 
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
+	"github.com/presage-router/presage/features/prefix"
 	"github.com/presage-router/presage/features/request"
+	"github.com/presage-router/presage/features/scrape"
 	"github.com/presage-router/presage/internal/telemetry"
 	"github.com/presage-router/presage/router"
 )
@@ -25,8 +27,10 @@ const (
 type MetricsOptions struct {
 	Registry *prometheus.Registry
 	Fleet    *fleet.Fleet
-	Now      func() time.Time // the clock, for ages; nil: time.Now
-	SLO      []request.SLO    // configured levels, which become bucket bounds
+	Now      func() time.Time                                         // the clock, for ages; nil: time.Now
+	Prefixes func() prefix.Stats                                      // nil: none are shown
+	Scrapes  func(now time.Time, dst []scrape.Status) []scrape.Status // appends how scraping goes; nil: not shown
+	SLO      []request.SLO                                            // configured levels, which become bucket bounds
 }
 
 // Metrics counts decisions and requests. It is a [router.Recorder] and a [router.Observer], and its
@@ -120,7 +124,7 @@ func NewMetrics(o MetricsOptions) (*Metrics, error) {
 	for _, c := range []prometheus.Collector{
 		m.requests, m.inflight, m.ttft, m.itl, m.duration, m.prompt, m.cached, m.output, m.sloTotal, m.sloMet, m.sloMissed,
 		m.decisions, m.deciding, m.fallbacks, m.filtered, m.streams, m.streamErrors, m.spent, m.shed, m.dropped,
-		&collector{m: m, fleet: o.Fleet, now: o.Now},
+		&collector{m: m, fleet: o.Fleet, now: o.Now, held: o.Prefixes, scraped: o.Scrapes},
 	} {
 		if err := o.Registry.Register(c); err != nil {
 			return nil, err

@@ -12,7 +12,9 @@ import (
 
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
+	"github.com/presage-router/presage/features/prefix"
 	"github.com/presage-router/presage/features/request"
+	"github.com/presage-router/presage/features/scrape"
 	"github.com/presage-router/presage/internal/telemetry"
 	"github.com/presage-router/presage/router"
 )
@@ -341,5 +343,40 @@ func BenchmarkRecordMetrics(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c.m.Record(router.ID{}, q, d)
+	}
+}
+
+func TestCacheMetrics(t *testing.T) {
+	f := pool(t, 2)
+	c := &counted{reg: telemetry.NewRegistry("presage", telemetry.Build{Version: "v1"})}
+	var snap fleet.Snapshot
+	f.Snapshot(t0, &snap)
+	name := snap.States[0].Name
+	m, err := NewMetrics(MetricsOptions{
+		Registry: c.reg, Fleet: f, Now: func() time.Time { return t0 },
+		Prefixes: func() prefix.Stats {
+			return prefix.Stats{Blocks: 30, Distinct: 20, Doubted: 1, Evicted: 4, Lost: 3, Restarted: 2, Withdrawn: 1}
+		},
+		Scrapes: func(now time.Time, dst []scrape.Status) []scrape.Status {
+			if !now.Equal(t0) {
+				t.Errorf("asked at %v", now)
+			}
+			st := scrape.Status{Name: name, Took: 250 * time.Millisecond, Pages: 7, Refused: 2, Missing: 3}
+			st.Failures[scrape.TimedOut] = 5
+			return append(dst, st, scrape.Status{Name: "gone", Pages: 1})
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.m = m
+	c.want(t, "presage_prefix_blocks 30", "presage_prefix_distinct_blocks 20", "presage_prefix_doubted_endpoints 1",
+		`presage_prefix_dropped_blocks_total{cause="evicted"} 4`, `presage_prefix_dropped_blocks_total{cause="lost"} 3`,
+		`presage_prefix_dropped_blocks_total{cause="restarted"} 2`, `presage_prefix_dropped_blocks_total{cause="withdrawn"} 1`,
+		`presage_endpoint_scrapes_total{endpoint="`+name+`"} 7`, `presage_endpoint_scrape_duration_seconds{endpoint="`+name+`"} 0.25`,
+		`presage_endpoint_refused_values_total{endpoint="`+name+`"} 2`, `presage_endpoint_missing_gauges_total{endpoint="`+name+`"} 3`,
+		`presage_endpoint_scrape_errors_total{cause="`+scrape.TimedOut.String()+`",endpoint="`+name+`"} 5`)
+	if strings.Contains(c.page(), "gone") {
+		t.Error("an endpoint that left is on the page")
 	}
 }

@@ -63,7 +63,8 @@ type Service struct {
 	cfg        *config.Config
 	generation int // of the configuration in force
 
-	snap fleet.Snapshot // of upkeep
+	snap     fleet.Snapshot // of upkeep
+	restarts []restarts     // by slot, of upkeep
 }
 
 // New opens the listeners of a configuration that has passed its checks and prepares everything
@@ -123,7 +124,7 @@ func (s *Service) wire() error {
 	}
 	registry := telemetry.NewRegistry("presage", telemetry.ReadBuild())
 	levels := []request.SLO{{TTFT: s.cfg.SLO.TTFT, ITL: s.cfg.SLO.ITL}}
-	if s.metrics, err = admin.NewMetrics(admin.MetricsOptions{Registry: registry, Fleet: s.fleet, SLO: levels}); err != nil {
+	if s.metrics, err = admin.NewMetrics(admin.MetricsOptions{Registry: registry, Fleet: s.fleet, SLO: levels, Prefixes: s.index.Stats, Scrapes: s.scraper.Stats}); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	s.metrics.Policy(policy.Name())

@@ -36,6 +36,7 @@ func (s *Service) upkeep(ctx context.Context) {
 func (s *Service) keepUp(now time.Time) {
 	s.fleet.Snapshot(now, &s.snap)
 	s.sizeCaches()
+	s.seeRestarts()
 	if n := s.fleet.Expire(now, now.Add(-sweepAfter)); n > 0 {
 		s.log.Warn("requests without an end were released", "requests", n, "older_than", sweepAfter)
 	}
@@ -55,4 +56,25 @@ func (s *Service) sizeCaches() {
 		ref := fleet.Ref{Slot: st.Slot, Instance: st.Instance, Endpoint: st.Endpoint}
 		s.index.SetCapacity(ref, int(float64(tokens)*perToken/prefix.DefaultBlock))
 	}
+}
+
+// seeRestarts has the prefix index forget what engines held that have started anew since the last time.
+func (s *Service) seeRestarts() {
+	for i := range s.snap.States {
+		st := &s.snap.States[i]
+		for st.Slot >= len(s.restarts) {
+			s.restarts = append(s.restarts, restarts{})
+		}
+		seen := &s.restarts[st.Slot]
+		if seen.instance == st.Instance && seen.n < st.Restarts {
+			s.index.Restart(fleet.Ref{Slot: st.Slot, Instance: st.Instance, Endpoint: st.Endpoint})
+		}
+		*seen = restarts{instance: st.Instance, n: st.Restarts}
+	}
+}
+
+// restarts is how often the engine of an instance was seen to start anew.
+type restarts struct {
+	instance uint64
+	n        uint32
 }

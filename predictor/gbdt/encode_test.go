@@ -31,7 +31,7 @@ func TestWrittenModelsReadBackTheSame(t *testing.T) {
 				tab.x[i] = nan()
 			}
 		}
-		m, err := Train(tab, Params{Trees: 1 + rng.IntN(12), Depth: 1 + rng.IntN(8), MinWeight: 1, Quantile: []float64{0, .9}[rng.IntN(2)]})
+		m, err := Train(tab, Params{Trees: 1 + rng.IntN(5), Depth: 1 + rng.IntN(8), MinWeight: 1, Quantile: []float64{0, .9}[rng.IntN(2)]})
 		if err != nil {
 			rt.Fatal(err)
 		}

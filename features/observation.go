@@ -27,6 +27,12 @@ type Observation struct {
 	Policy   string // the policy that decided
 	Arm      string // experiment arm; empty: none
 
+	X      Vector   // the request on the picked endpoint; Schema says what the numbers mean
+	Schema SchemaID // empty: there is no vector
+	Where  Where    // class and instance of the picked endpoint
+	Fore   Forecast // what was foretold of it; zero: nothing
+	Said   Said     // by whom
+
 	Propensity float64        // probability with which the policy picks this endpoint in this state, (0,1]
 	State      fleet.Inflight // ledger of the picked endpoint just before the decision
 	Load       fleet.Load     // last scrape of the picked endpoint at the decision; names of adapters left out

@@ -130,7 +130,7 @@ func (in *instance) unbind(e *entry) {
 func (in *instance) first(e *entry, now time.Time) {
 	in.unbind(e)
 	e.phase, e.first, e.last = streaming, now, now
-	in.hist.sawFirst(now, now.Sub(e.at), e.work.Prompt-e.work.Cached)
+	in.hist.sawFirst(now, now.Sub(e.at), e.work)
 	in.bind(e)
 	in.in.LastFirst = later(in.in.LastFirst, now)
 	in.in.LastToken = later(in.in.LastToken, now)
@@ -159,7 +159,15 @@ func (in *instance) link(e *entry) {
 	} else {
 		e.next.prev = e
 	}
-	in.in.OldestPending = in.head.at
+	in.headed()
+}
+
+// headed notes who is the oldest pending request now.
+func (in *instance) headed() {
+	in.in.OldestPending, in.in.HeadUncached = time.Time{}, 0
+	if h := in.head; h != nil {
+		in.in.OldestPending, in.in.HeadUncached = h.at, h.work.Prompt-h.work.Cached
+	}
 }
 
 func (in *instance) unlink(e *entry) {
@@ -174,8 +182,5 @@ func (in *instance) unlink(e *entry) {
 		e.next.prev = e.prev
 	}
 	e.prev, e.next = nil, nil
-	in.in.OldestPending = time.Time{}
-	if in.head != nil {
-		in.in.OldestPending = in.head.at
-	}
+	in.headed()
 }

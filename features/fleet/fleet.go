@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unique"
 )
 
 // Fleet holds the current endpoints, their last loads and the ledger. All methods are safe for
@@ -33,6 +34,7 @@ type instance struct {
 	slot  int
 	id    uint64
 	since time.Time
+	class ClassID
 	desc  atomic.Pointer[Endpoint]
 	load  atomic.Pointer[Load]
 
@@ -111,7 +113,7 @@ func (f *Fleet) Sync(now time.Time, want []*Endpoint) (Change, error) {
 	}
 	for _, e := range fresh {
 		f.instance++
-		in := &instance{id: f.instance, since: now, slot: freeSlot(next.slots)}
+		in := &instance{id: f.instance, since: now, slot: freeSlot(next.slots), class: unique.Make(e.Class())}
 		in.desc.Store(e)
 		in.load.Store(noLoad)
 		if in.slot == len(next.slots) {
@@ -186,7 +188,7 @@ func (in *instance) ref() Ref { return Ref{Slot: in.slot, Instance: in.id, Endpo
 
 func (in *instance) state(now time.Time, dst *State) {
 	dst.Endpoint, dst.Load = in.desc.Load(), in.load.Load()
-	dst.Slot, dst.Instance, dst.Since = in.slot, in.id, in.since
+	dst.Slot, dst.Instance, dst.Since, dst.Class = in.slot, in.id, in.since, in.class
 	in.mu.Lock()
 	dst.Inflight, dst.Recent = in.in, in.recent(now)
 	in.mu.Unlock()

@@ -52,6 +52,22 @@ func recount(open map[int]*account, inst uint64) Inflight {
 	return in
 }
 
+// heads is the set of uncached tokens that the oldest pending requests have; {0} where none is pending.
+func heads(open map[int]*account, inst uint64) map[int64]bool {
+	set, oldest := map[int64]bool{0: true}, recount(open, inst).OldestPending
+	for _, a := range open {
+		if a.inst == inst && !a.streaming && a.at.Equal(oldest) {
+			delete(set, 0)
+		}
+	}
+	for _, a := range open {
+		if a.inst == inst && !a.streaming && a.at.Equal(oldest) {
+			set[a.work.Prompt-a.work.Cached] = true
+		}
+	}
+	return set
+}
+
 // TestLedgerMatchesOpenRequests drives the ledger with every order of events, duplicates, stale
 // handles, moves and churn, and recounts it from scratch after each step.
 func TestLedgerMatchesOpenRequests(t *testing.T) {
@@ -181,6 +197,10 @@ func TestLedgerMatchesOpenRequests(t *testing.T) {
 					got := s.Inflight
 					got.Begun, got.BegunUncached = 0, 0
 					got.LastBegin, got.LastFirst, got.LastToken, got.LastEnd = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+					if want := heads(open, s.Instance); !want[got.HeadUncached] {
+						t.Fatalf("instance %d: head of %d uncached tokens, want one of %v", s.Instance, got.HeadUncached, want)
+					}
+					got.HeadUncached = 0
 					if diff := cmp.Diff(recount(open, s.Instance), got); diff != "" {
 						t.Fatalf("instance %d (-recount +ledger):\n%s", s.Instance, diff)
 					}

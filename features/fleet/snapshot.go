@@ -11,6 +11,7 @@ type Inflight struct {
 	PendingTokens int64     // prompt tokens of the pending requests
 	Uncached      int64     // prompt tokens of the pending requests that the endpoint must compute
 	Attention     int64     // sum over pending of u*(2c+u), u uncached and c cached tokens: twice the attention work in token^2
+	HeadUncached  int64     // of Uncached, those of the oldest pending request
 	Context       int64     // prompt and generated tokens of the streaming requests
 	OldestPending time.Time // dispatch time of the oldest pending request; zero: none
 	LastBegin     time.Time // last dispatch; zero: never
@@ -30,6 +31,7 @@ type State struct {
 	Slot      int       // dense number of the instance, below Snapshot.Slots; reused after removal with a new Instance
 	Instance  uint64    // unique for ever
 	Since     time.Time // when the instance joined
+	Class     ClassID   // never changes while the instance lives
 }
 
 // Snapshot is the fleet at one instant. It belongs to the caller who had it filled; its pointers

@@ -81,6 +81,8 @@ func (t Ticket) Tokens(now time.Time, n int) bool {
 	defer in.mu.Unlock()
 	if e.phase == pending {
 		in.first(e, now)
+	} else {
+		in.hist.gaps += int64(n)
 	}
 	e.generated += int64(n)
 	e.last = now

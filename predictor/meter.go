@@ -1,0 +1,97 @@
+package predictor
+
+import (
+	"math"
+	"time"
+
+	"github.com/presage-router/presage/features"
+	"github.com/presage-router/presage/features/fleet"
+)
+
+// meter measures the step time of one endpoint by counting tokens: over a window, the time that
+// answers streamed divided by the tokens that came is the mean gap, whoever's tokens they were.
+// Every gap of every answer is in it, at a cost that does not grow with them.
+type meter struct {
+	at        time.Time
+	streamed  time.Duration
+	gaps      int64
+	prefilled int64
+	context   int64
+	pending   bool
+}
+
+const (
+	minWindow = 100 * time.Millisecond
+	maxWindow = 5 * time.Second
+	minGaps   = 8
+)
+
+// window is what a meter read.
+type window struct {
+	gap     float64 // mean gap in seconds
+	streams float64 // mean number of streams
+	context float64 // mean context
+	chunk   float64 // prefill tokens per step
+	pure    bool    // no prefill ran in it
+}
+
+// read closes the window when it is long enough.
+func (m *meter) read(s *fleet.State, now time.Time) (w window, ok bool) {
+	next := meter{
+		at: now, streamed: s.Streamed, gaps: s.Gaps, prefilled: s.Prefilled,
+		context: s.Context, pending: s.Pending > 0,
+	}
+	d := now.Sub(m.at)
+	if m.at.IsZero() || d > maxWindow || d < 0 {
+		*m = next
+		return w, false
+	}
+	tokens := s.Gaps - m.gaps
+	if d < minWindow || tokens < minGaps {
+		return w, false
+	}
+	streamed := s.Streamed - m.streamed
+	w = window{
+		gap:     streamed.Seconds() / float64(tokens),
+		streams: streamed.Seconds() / d.Seconds(),
+		context: float64(m.context+s.Context) / 2,
+		pure:    !m.pending && s.Pending == 0 && s.Prefilled == m.prefilled,
+	}
+	if w.streams > 0 {
+		w.chunk = float64(s.Prefilled-m.prefilled) / (float64(tokens) / w.streams)
+	}
+	*m = next
+	return w, w.gap > 0 && w.streams > 0.2
+}
+
+// Watch learns step times from the tokens that came since it was called before; it is to be called
+// several times a second.
+func (l *Learner) Watch(snap *fleet.Snapshot) {
+	if l.opts.Without.Steps {
+		return
+	}
+	for i := range snap.States {
+		st := &snap.States[i]
+		at := features.Where{Class: st.Class, Slot: int32(st.Slot), Instance: st.Instance}
+		s := l.slot(&at)
+		if s == nil {
+			continue
+		}
+		w, ok := s.meter.read(st, snap.At)
+		if !ok || !(w.gap < maxSeconds) {
+			continue
+		}
+		c := s.class
+		ph, factor := c.phi.Theta(), s.scale(&l.opts.Without).step
+		row := [4]float64{1, max(w.streams, 1), w.context / 1e3, w.chunk / 1e3}
+		said := factor * dot(row[:], ph)
+		if !(said > 0) {
+			said = factor * max(ph[0], minPhi0)
+		}
+		c.phi.Learn(row[:], w.gap/factor)
+		s.step.learn(math.Log(w.gap/said), stepGain, 5)
+		c.steps++
+		c.dirty = true
+		l.Counts.Steps++
+	}
+}

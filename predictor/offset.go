@@ -1,0 +1,42 @@
+package predictor
+
+import "math"
+
+// offset is the logarithm of how much slower one endpoint is than its class says, shrunk towards
+// zero while little is known.
+type offset struct {
+	log  float64
+	n    float64
+	left fading // residual after correction
+}
+
+const (
+	stepGain   = 0.05
+	firstGain  = 0.02
+	offsetClip = 0.5
+	offsetCap  = 3.0 // e^3 is 20 times slower
+	shrink     = 8.0 // observations at which an offset counts half
+	pull       = 0.002
+)
+
+// learn moves the offset by a residual, the logarithm of actual over foretold: gain max(least,
+// 1/(n+slow)), the residual clipped.
+func (o *offset) learn(residual, least, slow float64) {
+	if math.IsNaN(residual) || math.IsInf(residual, 0) {
+		return
+	}
+	r := min(max(residual, -offsetClip), offsetClip)
+	gain := max(least, 1/(o.n+slow))
+	o.log = min(max(o.log*(1-pull*gain/least)+gain*r, -offsetCap), offsetCap)
+	o.n++
+	o.left.add(r, 0.95)
+}
+
+func (o *offset) factor() float64 { return math.Exp(o.log * o.n / (o.n + shrink)) }
+
+func (s *slot) scale(without *Without) scale {
+	if s == nil || without.Offsets {
+		return unscaled
+	}
+	return scale{step: s.step.factor(), first: s.first.factor()}
+}

@@ -42,7 +42,7 @@ func (t *table) find(hash uint64) uint32 {
 // over, so that what followed last time is the first guess: it lies next to its predecessor, where a
 // search of the cells misses every cache. The first block of a chain follows 0.
 func (t *table) after(prev uint32, hash uint64) uint32 {
-	if g := t.follow[prev]; g != 0 && t.records[int(g)*(1+t.words)] == hash && t.held(g) {
+	if g := t.follow[prev]; t.records[int(g)*(1+t.words)] == hash && g != 0 && hash != 0 {
 		return g
 	}
 	id := t.find(hash)
@@ -50,16 +50,6 @@ func (t *table) after(prev uint32, hash uint64) uint32 {
 		t.follow[prev] = id
 	}
 	return id
-}
-
-// held reports whether anybody holds a block: the guesses at freed ones are wrong.
-func (t *table) held(id uint32) bool {
-	for _, w := range t.holders(id) {
-		if w != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // has reports whether a slot holds a block.
@@ -95,10 +85,14 @@ func (t *table) take(id, prev uint32, hash uint64, slot int) uint32 {
 func (t *table) drop(id uint32, slot int) {
 	set := t.holders(id)
 	set[slot/64] &^= 1 << (slot % 64)
-	if t.held(id) {
-		return
+	for _, w := range set {
+		if w != 0 {
+			return
+		}
 	}
-	t.cells.remove(t.key(t.record(id)[0]), id)
+	hash := &t.record(id)[0]
+	t.cells.remove(t.key(*hash), id)
+	*hash = 0 // so that no guess meets it
 	t.free = append(t.free, id)
 }
 

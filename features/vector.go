@@ -112,21 +112,24 @@ const oldest = 60 // seconds; beyond, age tells nothing more
 // Extract sets dst[i] and at[i] to the request on snap.States[i]; hits[i] is the number of its
 // prefix blocks found there. dst, at and hits have the length of snap.States. It allocates nothing.
 func Extract(dst []Vector, at []Where, r *request.Request, snap *fleet.Snapshot, hits []int32) {
-	var x Vector
+	for i := range snap.States {
+		at[i] = dst[i].Take(r, &snap.States[i], snap.At, int(hits[i]))
+	}
+}
+
+// Take sets x to the request on one endpoint, of whose prefix cache hits blocks are matched.
+func (x *Vector) Take(r *request.Request, s *fleet.State, now time.Time, hits int) Where {
+	*x = Vector{}
 	x[Prompt] = float32(r.PromptTokens)
+	x[Uncached] = float32(max(0, r.PromptTokens-r.CachedTokens(hits)))
 	x[MaxTokens] = positive(float64(r.MaxTokens))
 	if r.Adapter != "" {
 		x[Adapter] = 1
 	}
 	x[Media] = float32(r.MediaUnits)
-	for i := range snap.States {
-		s := &snap.States[i]
-		x[Uncached] = float32(max(0, r.PromptTokens-r.CachedTokens(int(hits[i]))))
-		dst[i] = x
-		dst[i].ledger(s, snap.At)
-		dst[i].scraped(s.Load, snap.At)
-		at[i] = Where{Class: s.Class, Slot: int32(s.Slot), Instance: s.Instance}
-	}
+	x.ledger(s, now)
+	x.scraped(s.Load, now)
+	return Where{Class: s.Class, Slot: int32(s.Slot), Instance: s.Instance}
 }
 
 func (x *Vector) ledger(s *fleet.State, now time.Time) {

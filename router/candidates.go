@@ -22,7 +22,11 @@ func (r *Router) look(a *Ask) error {
 	if r.opts.Prefixes != nil && len(a.Req.Blocks) > 0 {
 		r.opts.Prefixes.Match(a.Req.Blocks, &r.snap, r.hits)
 	}
-	r.q = Query{Now: a.Now, Req: a.Req, Snap: &r.snap, Hits: r.hits, Keep: r.keep, Out: r.out, Rand: r.rand}
+	r.q = Query{Now: a.Now, Req: a.Req, Snap: &r.snap, Hits: r.hits, Keep: r.keep, Out: r.out, Rand: r.rand, fore: &r.fore}
+	r.fore.frozen, r.fore.done = nil, false
+	if h := r.opts.Forecast; h != nil {
+		r.fore.frozen = h.Load()
+	}
 	if n := len(a.Req.Blocks); n > 0 {
 		r.q.Tie = a.Req.Blocks[n-1]
 	} else {

@@ -103,6 +103,7 @@ func (f *Flight) begin(r *Router, a *Ask, id ID, ref fleet.Ref, ticket fleet.Tic
 		MaxTokens: a.Req.MaxTokens, PromptTokens: a.Req.PromptTokens, ExactPrompt: a.Req.ExactTokens,
 		CachedTokens: features.Unknown, OutputTokens: features.Unknown,
 	}
+	q.foretell(&f.obs, d.Index)
 	f.obs.Load.RunningLoRA, f.obs.Load.WaitingLoRA = nil, nil
 }
 
@@ -146,6 +147,9 @@ func (f *Flight) Tokens(now time.Time, n int) {
 		f.obs.TTFT = now.Sub(f.obs.At)
 		if x := f.r.opts.Outliers; x != nil {
 			x.First(now, f.ref, &f.start)
+		}
+		if o, ok := f.r.opts.Observer.(FirstObserver); ok {
+			o.First(&f.obs)
 		}
 	}
 	f.tokens += n

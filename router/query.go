@@ -19,6 +19,8 @@ type Query struct {
 	Out  []string // why an endpoint is no candidate: "draining", "prefill only", "subset", "model"; "" for candidates
 	Rand *rand.Rand
 	Tie  uint64 // a hash of the request for breaking cold ties, equal for equal requests
+
+	fore *foretelling
 }
 
 // HitRatio is the share of the prompt that endpoint i is believed to hold, 0..1.

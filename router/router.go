@@ -12,6 +12,7 @@ import (
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/features/request"
+	"github.com/presage-router/presage/predictor"
 	"github.com/presage-router/presage/router/outlier"
 )
 
@@ -36,6 +37,12 @@ type Observer interface {
 	Observe(o *features.Observation)
 }
 
+// FirstObserver is an [Observer] that also wants to know of first tokens as they come: o.TTFT is set,
+// nothing of the end. The same rules hold.
+type FirstObserver interface {
+	First(o *features.Observation)
+}
+
 // Recorder receives every decision while its query is still valid, under the decision lock: it
 // must copy what it keeps, quickly.
 type Recorder interface {
@@ -55,6 +62,15 @@ func (os Observers) Observe(o *features.Observation) {
 // Recorders passes every decision to each of them, in order.
 type Recorders []Recorder
 
+// First implements [FirstObserver].
+func (os Observers) First(o *features.Observation) {
+	for _, x := range os {
+		if f, ok := x.(FirstObserver); ok {
+			f.First(o)
+		}
+	}
+}
+
 // Record implements [Recorder].
 func (rs Recorders) Record(id ID, q *Query, d *Decision) {
 	for _, x := range rs {
@@ -71,6 +87,7 @@ type Options struct {
 	Observer Observer          // nil: none
 	Recorder Recorder          // nil: none
 	Outliers *outlier.Detector // nil: no endpoint is ever kept out for how it works
+	Forecast *predictor.Handle // nil: nothing is foretold
 	Seed     uint64            // of every random draw of policies; equal seeds, equal draws
 	Strict   bool              // refuse models that no endpoint serves instead of routing them anywhere
 }
@@ -92,6 +109,7 @@ type Router struct {
 	out  []string
 	rand *rand.Rand
 	q    Query
+	fore foretelling
 	try  int // the endpoint to be tried out by this decision, or -1
 }
 
@@ -248,6 +266,7 @@ func (r *Router) reserve(a *Ask, f *Flight) bool {
 }
 
 var (
-	_ Observer = Observers(nil)
-	_ Recorder = Recorders(nil)
+	_ Observer      = Observers(nil)
+	_ FirstObserver = Observers(nil)
+	_ Recorder      = Recorders(nil)
 )

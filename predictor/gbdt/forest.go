@@ -11,7 +11,8 @@ type Forest struct {
 	dim    int
 	trees  int
 	base   float64 // score before the first tree
-	scale  float64 // factor of the summed leaves
+	scale  float64 // factor of the score
+	narrow bool    // scores are summed in float32
 	link   link
 	roots  []root // of the trees with a split; the others are part of the base
 	nodes  []node
@@ -76,9 +77,9 @@ func (f *Forest) Used(feature int) bool {
 }
 
 // Predict returns the forecast for one row of Dim features. Rows take the branches that the library
-// makes them take; leaves are summed in float64, as LightGBM does (XGBoost: float32).
+// makes them take, and leaves are summed as it sums them: LightGBM's in float64, XGBoost's in float32.
 func (f *Forest) Predict(x []float32) float64 {
-	var sum float64
+	sum := f.base
 	for _, t := range f.roots {
 		i := t.at
 		for i >= 0 {
@@ -92,15 +93,20 @@ func (f *Forest) Predict(x []float32) float64 {
 			i = n.child[above(k, int64(n.cut))]
 		}
 		sum += f.leaves[^i]
+		if f.narrow {
+			sum = float64(float32(sum))
+		}
 	}
-	return f.link.apply(f.base + f.scale*sum)
+	return f.link.apply(f.scale * sum)
 }
 
 // PredictColumns sets dst[r] to the forecast for row r of the batch: what [Forest.Predict] says, to
 // float32 rounding. dst has the length of the batch. It allocates nothing.
 func (f *Forest) PredictColumns(dst []float32, c *Columns) {
 	dst = dst[:c.n]
-	clear(dst)
+	for r := range dst {
+		dst[r] = float32(f.base)
+	}
 	for _, t := range f.roots {
 		r := 0
 		for ; r+4 <= len(dst); r += 4 {
@@ -120,7 +126,7 @@ func (f *Forest) PredictColumns(dst []float32, c *Columns) {
 		}
 	}
 	for r, s := range dst {
-		dst[r] = float32(f.link.apply(f.base + f.scale*float64(s)))
+		dst[r] = float32(f.link.apply(f.scale * float64(s)))
 	}
 }
 

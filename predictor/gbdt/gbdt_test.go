@@ -48,8 +48,8 @@ func TestLearnsFriedman(t *testing.T) {
 		spread += (y - flat) * (y - flat) / float64(test.Len())
 	}
 	for name, p := range map[string]Params{
-		"squared": {Trees: 300},
-		"pinball": {Trees: 300, Quantile: 0.5},
+		"squared": {Trees: 150},
+		"pinball": {Trees: 150, Quantile: 0.5},
 	} {
 		m, err := Train(train, p)
 		if err != nil {

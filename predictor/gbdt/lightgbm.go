@@ -212,9 +212,9 @@ func readTree(in *lines, index int, last bool) (textTree, error) {
 			decision = make([]int, count-1)
 			err = each(value, decision, func(d *int, v int) { *d = v })
 		case "threshold":
-			threshold, err = reals(value, count-1)
+			threshold, err = reals(value, count-1, math.Inf(1)) // infinite where it parts missing values from all others
 		case "leaf_value":
-			t.leaves, err = reals(value, count)
+			t.leaves, err = reals(value, count, maxValue)
 		case "split_gain", "leaf_weight", "leaf_count", "internal_value", "internal_weight", "internal_count", "shrinkage":
 		default:
 			err = fmt.Errorf("unknown key")
@@ -289,16 +289,16 @@ func each[T any](value string, dst []T, set func(*T, int)) error {
 	return nil
 }
 
-// reals parses n numbers, none of them NaN or infinite.
-func reals(value string, n int) ([]float64, error) {
+// reals parses n numbers, none of them NaN or further than most from zero.
+func reals(value string, n int, most float64) ([]float64, error) {
 	out := make([]float64, 0, n)
 	for w := range strings.FieldsSeq(value) {
 		if len(out) == n {
 			return nil, fmt.Errorf("more than %d values", n)
 		}
 		v, err := strconv.ParseFloat(w, 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("value %d: %q: not a finite number", len(out), clip(w))
+		if err != nil || !(math.Abs(v) <= most) {
+			return nil, fmt.Errorf("value %d: %q: not a number within %v of zero", len(out), clip(w), most)
 		}
 		out = append(out, v)
 	}

@@ -25,7 +25,7 @@ func (f *Forest) plant(top int, branches []branch, leaves []float64, place []int
 	}
 	f.trees++
 	if t.at < 0 {
-		f.base += f.scale * f.leaves[^t.at]
+		f.base += f.leaves[^t.at]
 		f.leaves = f.leaves[:len(f.leaves)-1]
 		return nil
 	}
@@ -143,8 +143,9 @@ func (f *Forest) finish() error {
 				}
 			}
 		}
-		sum += f.scale * top
+		sum += top
 	}
+	sum *= f.scale
 	if limit := f.link.reach(); !(sum <= limit) {
 		return fmt.Errorf("scores reach %.3g, beyond the %.3g that this objective can turn into a forecast", sum, limit)
 	}

@@ -9,7 +9,7 @@ import (
 
 // edges are values around which comparisons of different widths differ.
 var edges = []float64{0, math.Copysign(0, -1), 1e-35, -1e-35, float64(zero), -float64(zero), 1.0000000180025095e-35, -1.0000000180025095e-35,
-	2e-35, -2e-35, 1e-36, 1e-45, -1e-45, 0.1, float64(float32(0.1)), 1, -1, 1 + 1e-9, 16777217, 1e300, -1e300, math.MaxFloat32, -math.MaxFloat32}
+	2e-35, -2e-35, 1e-36, 1e-45, -1e-45, 0.1, float64(float32(0.1)), 1, -1, 1 + 1e-9, 16777217, 1e300, -1e300, math.MaxFloat32, -math.MaxFloat32, math.Inf(1), math.Inf(-1)}
 
 // numericalDecision is LightGBM's, of float64 values (Tree::NumericalDecision): whether a row goes left.
 func numericalDecision(v float64, decision int, threshold float64) bool {

@@ -175,7 +175,7 @@ func xgboost(data []byte, fields []string) (*Forest, error) {
 		return nil, fmt.Errorf("cannot parse as XGBoost's JSON: %w", err)
 	}
 	l := &x.Learner
-	f := &Forest{dim: len(fields), scale: 1}
+	f := &Forest{dim: len(fields), scale: 1, narrow: true}
 	b, weights := &l.Booster, []float32(nil)
 	if b.Name == "dart" && b.GBTree != nil {
 		weights = b.WeightDrop

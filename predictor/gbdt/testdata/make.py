@@ -43,7 +43,7 @@ def fixtures():
     t[5:30] = x[5:30]  # border values of XGBoost's cuts are values of rows
     want = {}
 
-    def light(name, **p):
+    def light(name, y=y, **p):
         p = dict(num_leaves=8, min_data_in_leaf=5, verbose=-1, deterministic=True, num_threads=1, seed=3) | p
         b = lgb.train(p, lgb.Dataset(x, y, feature_name=NAMES), 7)
         text = b.model_to_string()  # the parameters are not read; the end of them is
@@ -62,6 +62,10 @@ def fixtures():
     light("none", objective="regression", use_missing=False)
     light("dart", objective="regression", boosting="dart", drop_rate=0.5)
     light("rf", objective="regression", boosting="rf", bagging_fraction=0.5, bagging_freq=1)
+
+    # splits that part missing values from all others have an infinite threshold
+    light("missing", objective="regression", y=9 + 5 * np.isnan(x[:, 1]) - 0.01 * np.nan_to_num(x[:, 1]))
+    assert "inf" in open("lightgbm_missing.txt").read().split("Tree=0")[1]
 
     def xg(name, rounds=5, **p):
         p = dict(max_depth=3, nthread=1, seed=3) | p

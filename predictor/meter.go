@@ -8,16 +8,16 @@ import (
 	"github.com/presage-router/presage/features/fleet"
 )
 
-// meter measures the step time of one endpoint by counting tokens: over a window, the time that
-// answers streamed divided by the tokens that came is the mean gap, whoever's tokens they were.
-// Every gap of every answer is in it, at a cost that does not grow with them.
+// meter measures the step time of one endpoint by counting tokens: over a window, the time between
+// tokens divided by their number is the mean gap, whoever's tokens they were. Every gap of every
+// answer is in it, at a cost that does not grow with them.
 type meter struct {
 	at        time.Time
 	streamed  time.Duration
 	gaps      int64
 	prefilled int64
 	context   int64
-	pending   bool
+	streams   int32
 }
 
 const (
@@ -32,14 +32,13 @@ type window struct {
 	streams float64 // mean number of streams
 	context float64 // mean context
 	chunk   float64 // prefill tokens per step
-	pure    bool    // no prefill ran in it
 }
 
 // read closes the window when it is long enough.
 func (m *meter) read(s *fleet.State, now time.Time) (w window, ok bool) {
 	next := meter{
 		at: now, streamed: s.Streamed, gaps: s.Gaps, prefilled: s.Prefilled,
-		context: s.Context, pending: s.Pending > 0,
+		context: s.Context, streams: s.Streaming,
 	}
 	d := now.Sub(m.at)
 	if m.at.IsZero() || d > maxWindow || d < 0 {
@@ -50,18 +49,14 @@ func (m *meter) read(s *fleet.State, now time.Time) (w window, ok bool) {
 	if d < minWindow || tokens < minGaps {
 		return w, false
 	}
-	streamed := s.Streamed - m.streamed
 	w = window{
-		gap:     streamed.Seconds() / float64(tokens),
-		streams: streamed.Seconds() / d.Seconds(),
+		gap:     (s.Streamed - m.streamed).Seconds() / float64(tokens),
+		streams: float64(m.streams+s.Streaming) / 2,
 		context: float64(m.context+s.Context) / 2,
-		pure:    !m.pending && s.Pending == 0 && s.Prefilled == m.prefilled,
 	}
-	if w.streams > 0 {
-		w.chunk = float64(s.Prefilled-m.prefilled) / (float64(tokens) / w.streams)
-	}
+	w.chunk = float64(s.Prefilled-m.prefilled) * w.gap / d.Seconds()
 	*m = next
-	return w, w.gap > 0 && w.streams > 0.2
+	return w, w.gap > 0
 }
 
 // Watch learns step times from the tokens that came since it was called before; it is to be called

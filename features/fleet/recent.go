@@ -14,8 +14,8 @@ type Recent struct {
 	Generated  int64         // tokens of the streaming requests so far
 
 	// Running totals since the instance joined, for differences over a window.
-	Streamed  time.Duration // time that answers streamed, first to last token; those still streaming up to now
-	Gaps      int64         // tokens after the first of their answer
+	Streamed  time.Duration // between the first and the last token so far of every answer
+	Gaps      int64         // tokens after the first ones: Streamed/Gaps is the mean gap
 	Prefilled int64         // uncached prompt tokens of requests whose first token came
 
 	rateAt            time.Time // when the rates were last faded
@@ -73,7 +73,7 @@ type history struct {
 	prefilled float64
 	loadTok   float64
 	loadAttn  float64
-	streamed  time.Duration // of ended answers
+	streamed  time.Duration
 	gaps      int64
 	computed  int64
 }
@@ -103,7 +103,6 @@ func (h *history) sawFirst(now time.Time, ttft time.Duration, w Work) {
 
 // sawEnd notes the end of an answer of n tokens that streamed for d.
 func (h *history) sawEnd(d time.Duration, n int64) {
-	h.streamed += max(d, 0)
 	if n > 1 && d > 0 {
 		h.itl = blend(h.itl, d/time.Duration(n-1), gainITL)
 	}
@@ -119,10 +118,9 @@ func blend(old, x time.Duration, gain int64) time.Duration {
 // recent is the account at an instant. The caller holds in.mu.
 func (in *instance) recent(now time.Time) Recent {
 	h := &in.hist
-	open := max(0, now.Sub(in.since)*time.Duration(in.in.Streaming)-h.firstSum)
 	return Recent{
-		TTFT: h.ttft, ITL: h.itl, Generated: h.generated, StreamTime: open,
-		Streamed: h.streamed + open, Gaps: h.gaps, Prefilled: h.computed,
+		TTFT: h.ttft, ITL: h.itl, Generated: h.generated, StreamTime: max(0, now.Sub(in.since)*time.Duration(in.in.Streaming)-h.firstSum),
+		Streamed: h.streamed, Gaps: h.gaps, Prefilled: h.computed,
 		rateAt: h.rateAt, firsts: h.firsts, prefilled: h.prefilled,
 		loadTok: h.loadTok, loadAttn: h.loadAttn,
 	}

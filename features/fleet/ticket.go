@@ -83,9 +83,10 @@ func (t Ticket) Tokens(now time.Time, n int) bool {
 		in.first(e, now)
 	} else {
 		in.hist.gaps += int64(n)
+		in.hist.streamed += max(0, now.Sub(e.last))
 	}
 	e.generated += int64(n)
-	e.last = now
+	e.last = later(e.last, now)
 	in.in.Context += int64(n)
 	in.hist.generated += int64(n)
 	in.in.LastToken = later(in.in.LastToken, now)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/lab/engine"
+	"github.com/presage-router/presage/predictor"
 	"github.com/presage-router/presage/router"
 	"github.com/presage-router/presage/router/outlier"
 )
@@ -29,9 +30,10 @@ type Config struct {
 	NoPrefixes bool            // the router keeps no such belief
 	Observer   router.Observer // gets the record of every request, as a learner does in the service
 	Recorder   router.Recorder
-	Outliers   *outlier.Detector // keeps engines that do not work out of the decisions; nil: nothing does
-	Seed       uint64            // of the policy's draws, of the noise of engines, of their faults
-	SingleStep bool              // no macro-steps
+	Learner    *predictor.Learner // foretells, and learns from every first token and end at once; nil: nothing is foretold
+	Outliers   *outlier.Detector  // keeps engines that do not work out of the decisions; nil: nothing does
+	Seed       uint64             // of the policy's draws, of the noise of engines, of their faults
+	SingleStep bool               // no macro-steps
 
 	Adapters int // LoRA adapters 1..n that every endpoint can load, named adapter-1, …
 	// PrefixBlock is the size of the router's prefix blocks in tokens, a multiple of 16; 0: 64, which

@@ -40,6 +40,9 @@ func (s *sim) ask(t *trip) {
 		}
 		s.seer.See(s.now, j, s.engines)
 	}
+	if s.pupil != nil {
+		s.pupil.publish()
+	}
 	t.open = true
 	if err := s.router.Route(&router.Ask{Now: s.time(), Req: &t.req}, &t.flight); err != nil {
 		s.close(t, fleet.UpstreamError, s.now+s.cfg.Uplink)

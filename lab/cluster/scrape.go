@@ -87,9 +87,15 @@ func (s *sim) page() {
 		s.fleet.SetLoad(n.ref, l)
 		s.size(n)
 	}
+	if s.ticker == nil && s.pupil == nil {
+		return
+	}
+	s.fleet.Snapshot(s.time(), &s.snap)
 	if s.ticker != nil {
-		s.fleet.Snapshot(s.time(), &s.snap)
 		s.ticker.Tick(s.time(), &s.snap)
+	}
+	if s.pupil != nil {
+		s.pupil.watch(&s.snap)
 	}
 }
 

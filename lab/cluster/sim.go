@@ -38,7 +38,8 @@ type sim struct {
 	router   *router.Router
 	seer     Seer
 	ticker   router.Ticker  // the policy, where it is one
-	snap     fleet.Snapshot // for it
+	snap     fleet.Snapshot // for it and the learner
+	pupil    *pupil         // nil: nothing is learned
 	prefixes router.Prefixes
 	nodes    []node
 	engines  []*engine.Engine
@@ -101,10 +102,20 @@ func newSim(cfg Config, src Source, sink func(*Record)) (*sim, error) {
 	}
 	s.seer, _ = cfg.Policy.(Seer)
 	s.ticker, _ = cfg.Policy.(router.Ticker)
-	s.router = router.New(router.Options{
+	o := router.Options{
 		Fleet: &s.fleet, Policy: cfg.Policy, Prefixes: s.prefixes, Observer: cfg.Observer, Recorder: s,
 		Outliers: cfg.Outliers, Seed: seedOf(cfg.Seed, "router", 0),
-	})
+	}
+	if l := cfg.Learner; l != nil {
+		s.fleet.Snapshot(epoch(), &s.snap)
+		s.pupil = newPupil(l, &s.snap)
+		o.Forecast = &s.pupil.handle
+		o.Observer = router.Observers{s.pupil}
+		if cfg.Observer != nil {
+			o.Observer = router.Observers{s.pupil, cfg.Observer}
+		}
+	}
+	s.router = router.New(o)
 	return s, nil
 }
 

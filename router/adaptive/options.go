@@ -100,3 +100,11 @@ func (o *Options) check() error {
 	}
 	return o.Curve.check()
 }
+
+// Recipe makes the policy with its published options, for registries of policies.
+func Recipe() router.Recipe {
+	return router.Recipe{
+		About: "scorers whose weights follow detectors of imbalance, bursts, pressure and cache hits",
+		New:   func(p router.Params) (router.Policy, error) { return New(Defaults(p)) },
+	}
+}

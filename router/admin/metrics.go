@@ -13,6 +13,8 @@ import (
 	"github.com/presage-router/presage/features/scrape"
 	"github.com/presage-router/presage/internal/telemetry"
 	"github.com/presage-router/presage/router"
+	"github.com/presage-router/presage/router/adaptive"
+	"github.com/presage-router/presage/router/outlier"
 )
 
 // Caps of label values, beyond which they are "other". Everything else is a closed set.
@@ -30,6 +32,7 @@ type MetricsOptions struct {
 	Now      func() time.Time                                         // the clock, for ages; nil: time.Now
 	Prefixes func() prefix.Stats                                      // nil: none are shown
 	Scrapes  func(now time.Time, dst []scrape.Status) []scrape.Status // appends how scraping goes; nil: not shown
+	Outliers *outlier.Detector                                        // nil: not shown
 	SLO      []request.SLO                                            // configured levels, which become bucket bounds
 }
 
@@ -67,6 +70,9 @@ type Metrics struct {
 	ttfts  ttfts
 	reload reload
 	policy atomic.Pointer[string]
+
+	adaptive atomic.Pointer[adaptive.Policy]
+	composed atomic.Pointer[router.Policy]
 }
 
 // NewMetrics registers everything and returns what counts it.
@@ -124,7 +130,8 @@ func NewMetrics(o MetricsOptions) (*Metrics, error) {
 	for _, c := range []prometheus.Collector{
 		m.requests, m.inflight, m.ttft, m.itl, m.duration, m.prompt, m.cached, m.output, m.sloTotal, m.sloMet, m.sloMissed,
 		m.decisions, m.deciding, m.fallbacks, m.filtered, m.streams, m.streamErrors, m.spent, m.shed, m.dropped,
-		&collector{m: m, fleet: o.Fleet, now: o.Now, held: o.Prefixes, scraped: o.Scrapes},
+		&collector{m: m, fleet: o.Fleet, now: o.Now, held: o.Prefixes, scraped: o.Scrapes, outliers: o.Outliers},
+		&tuning{m: m}, &trial{m: m},
 	} {
 		if err := o.Registry.Register(c); err != nil {
 			return nil, err

@@ -7,11 +7,16 @@ import (
 
 	"github.com/presage-router/presage/cmd/internal/config"
 	"github.com/presage-router/presage/router"
+	"github.com/presage-router/presage/router/adaptive"
 	"github.com/presage-router/presage/router/baseline"
 )
 
 // Policies returns the policies that can be configured by name, profiles of a configuration aside.
-func Policies() router.Registry { return baseline.Policies() }
+func Policies() router.Registry {
+	r := baseline.Policies()
+	r["adaptive"] = adaptive.Recipe()
+	return r
+}
 
 // newPolicy makes the policy of that name: a profile of the configuration, or a built-in one.
 func newPolicy(cfg *config.Config, name string, seed uint64) (router.Policy, error) {

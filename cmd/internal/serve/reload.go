@@ -62,7 +62,7 @@ func (s *Service) apply(next *config.Config) error {
 // use makes a policy decide from the next request on.
 func (s *Service) use(p router.Policy) {
 	s.router.SetPolicy(p)
-	s.metrics.Policy(p.Name())
+	s.follows(p)
 }
 
 // atNextStart names the keys whose change a running service cannot follow.

@@ -127,7 +127,7 @@ func (s *Service) wire() error {
 	if s.metrics, err = admin.NewMetrics(admin.MetricsOptions{Registry: registry, Fleet: s.fleet, SLO: levels, Prefixes: s.index.Stats, Scrapes: s.scraper.Stats}); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
-	s.metrics.Policy(policy.Name())
+	s.follows(policy)
 	s.metrics.Reloaded(time.Now(), s.generation, true)
 	ring := admin.NewRing(admin.RingOptions{})
 	s.router = router.New(router.Options{

@@ -145,6 +145,9 @@ func (r *Router) LastPanic() string {
 // Fleet returns the fleet that is routed over.
 func (r *Router) Fleet() *fleet.Fleet { return r.opts.Fleet }
 
+// Outliers returns what keeps endpoints out that do not work, or nil.
+func (r *Router) Outliers() *outlier.Detector { return r.opts.Outliers }
+
 // Ask is one request to be routed.
 type Ask struct {
 	Now    time.Time

@@ -10,16 +10,18 @@ import (
 	"github.com/presage-router/presage/features/prefix"
 	"github.com/presage-router/presage/features/scrape"
 	"github.com/presage-router/presage/internal/telemetry"
+	"github.com/presage-router/presage/router/outlier"
 )
 
 // collector reads the fleet when the page is asked for.
 type collector struct {
-	m       *Metrics
-	fleet   *fleet.Fleet
-	now     func() time.Time
-	held    func() prefix.Stats                              // nil: there is no index
-	scraped func(time.Time, []scrape.Status) []scrape.Status // nil: nobody scrapes
-	hidden  atomic.Uint64                                    // endpoints not shown, summed over gatherings
+	m        *Metrics
+	fleet    *fleet.Fleet
+	now      func() time.Time
+	held     func() prefix.Stats                              // nil: there is no index
+	scraped  func(time.Time, []scrape.Status) []scrape.Status // nil: nobody scrapes
+	outliers *outlier.Detector                                // nil: nobody is kept out
+	hidden   atomic.Uint64                                    // endpoints not shown, summed over gatherings
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -56,6 +58,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 		descHeld, descDistinct, descDoubted, descGone, descScrapes, descScrapeErrors, descScrapeTime, descRefused, descMissing, descRestarts} {
 		ch <- d
 	}
+	describeTrust(ch)
 }
 
 // Collect implements [prometheus.Collector].
@@ -64,11 +67,12 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	now := c.now()
 	var snap fleet.Snapshot
 	c.fleet.Snapshot(now, &snap)
-	states := map[string]int{"ready": 0, "warming": 0, "stale": 0, "draining": 0}
+	states := map[string]int{"ready": 0, "warming": 0, "stale": 0, "draining": 0, "ejected": 0}
+	trust := trustOf(c.outliers)
 	shown := make(map[string]bool, len(snap.States))
 	for i := range snap.States {
 		s := &snap.States[i]
-		states[state(s, now)]++
+		states[trust.state(s, now)]++
 		c.m.models.Admit(s.Model)
 		c.m.models.Admit(s.Adapters...)
 		if len(shown) >= maxEndpoints {
@@ -77,6 +81,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		shown[s.Name] = true
 		c.endpoint(e, s, telemetry.Clean(s.Name), now)
+		trust.tell(e, s, s.Name)
 	}
 	for name, n := range states {
 		e.gauge(descStates, float64(n), pairs("state", name)...)

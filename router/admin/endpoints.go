@@ -17,12 +17,13 @@ type Endpoint struct {
 	GPU      string            `json:"gpu,omitempty"`
 	TP       int               `json:"tp,omitempty"`
 	Role     string            `json:"role"`
-	State    string            `json:"state"` // ready, warming (never scraped), stale, draining
+	State    string            `json:"state"` // ready, warming (never scraped, new or recovered), stale, draining, ejected
 	Adapters []string          `json:"adapters,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`
 	Since    time.Time         `json:"since"`
 	Load     *Load             `json:"load,omitempty"` // absent: never scraped
 	Ledger   Ledger            `json:"ledger"`
+	Outlier  *Outlier          `json:"outlier,omitempty"` // absent: not watched
 }
 
 // Load is what the engine said about itself.
@@ -56,23 +57,25 @@ func (p *pages) endpoints(w http.ResponseWriter, _ *http.Request) {
 	now := p.Now()
 	var snap fleet.Snapshot
 	p.Router.Fleet().Snapshot(now, &snap)
+	trust := trustOf(p.Router.Outliers())
 	answerJSON(w, http.StatusOK, struct {
 		At         time.Time  `json:"at"`
 		Generation uint64     `json:"generation"`
 		Endpoints  []Endpoint `json:"endpoints"`
 		Leaving    []Endpoint `json:"leaving"`
-	}{now, snap.Gen, describe(snap.States, now), describe(p.Router.Fleet().Leaving(nil), now)})
+	}{now, snap.Gen, describe(snap.States, trust, now), describe(p.Router.Fleet().Leaving(nil), nil, now)})
 }
 
-func describe(states []fleet.State, now time.Time) []Endpoint {
+func describe(states []fleet.State, t trust, now time.Time) []Endpoint {
 	out := make([]Endpoint, 0, len(states))
 	for i := range states {
 		s := &states[i]
 		e := Endpoint{
 			Name: s.Name, Address: s.Addr.String(), Model: s.Model, Engine: s.Engine, GPU: s.GPU, TP: s.TP, Role: s.Role.String(),
-			State: state(s, now), Adapters: s.Adapters, Labels: s.Labels, Since: s.Since, Load: describeLoad(s.Load, now),
+			State: t.state(s, now), Adapters: s.Adapters, Labels: s.Labels, Since: s.Since, Load: describeLoad(s.Load, now),
 			Ledger: Ledger{Requests: s.Requests, Pending: s.Pending, Streaming: s.Streaming, Uncached: s.Uncached, Context: s.Context, Begun: s.Begun},
 		}
+		e.Outlier = t.page(s)
 		if !s.OldestPending.IsZero() {
 			e.Ledger.Oldest = now.Sub(s.OldestPending).Milliseconds()
 		}

@@ -131,8 +131,9 @@ func New(o Options) (*Experiment, error) {
 	e.decisions = make([]atomic.Uint64, len(o.Arms)+1)
 	e.ledger = make([]Ledger, len(o.Arms)+1)
 	e.watch = make([]watch, len(o.Arms))
+	tests := critical()
 	for i := range e.watch {
-		e.watch[i].start(o.Guardrails, e.cellTime())
+		e.watch[i].start(o.Guardrails, e.cellTime(), tests)
 	}
 	return e, nil
 }

@@ -23,6 +23,7 @@ const (
 type watch struct {
 	rules []rule
 	least time.Duration // of a cell
+	tests []float64     // by number of cells: how many standard errors are no chance
 	begun time.Time     // of the open cell; zero: it has no request yet
 	arm   sums
 	ctl   sums
@@ -46,8 +47,17 @@ type sums struct {
 
 type rates struct{ n, failed int }
 
-func (w *watch) start(rules []Guardrail, least time.Duration) {
-	w.least = least
+// critical returns the one-sided critical values of Student's test, by number of cells.
+func critical() []float64 {
+	out := make([]float64, mostCells+1)
+	for n := fewCells; n <= mostCells; n++ {
+		out[n] = stat.StudentT(1-2*falseTrip, float64(n-1))
+	}
+	return out
+}
+
+func (w *watch) start(rules []Guardrail, least time.Duration, tests []float64) {
+	w.least, w.tests = least, tests
 	for _, g := range rules {
 		w.rules = append(w.rules, rule{Guardrail: g, harms: make([]float64, 0, mostCells)})
 	}
@@ -107,7 +117,7 @@ func (w *watch) close(at time.Time) *Trip {
 			g.harms = append(g.harms[:0], g.harms[1:]...)
 		}
 		g.harms = append(g.harms, harm)
-		if mean, shown := g.shown(); shown {
+		if mean, shown := g.shown(w.tests); shown {
 			if g.Metric == TTFT {
 				mean = math.Exp(mean)
 			}
@@ -138,13 +148,13 @@ func (w *watch) harm(m Metric) (float64, bool) {
 }
 
 // shown reports whether the mean harm is beyond the margin and, by Student's test, none by chance.
-func (g *rule) shown() (mean float64, ok bool) {
+func (g *rule) shown(tests []float64) (mean float64, ok bool) {
 	n := len(g.harms)
 	mean = stat.Mean(g.harms)
 	if n < fewCells || mean <= g.margin() {
 		return mean, false
 	}
-	return mean, mean > stat.StudentT(1-2*falseTrip, float64(n-1))*stat.SD(g.harms)/math.Sqrt(float64(n))
+	return mean, mean > tests[n]*stat.SD(g.harms)/math.Sqrt(float64(n))
 }
 
 func (s *sums) add(r *result) {

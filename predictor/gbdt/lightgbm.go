@@ -2,6 +2,7 @@ package gbdt
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -153,94 +154,111 @@ type textTree struct {
 	leaves   []float64
 }
 
+// treeText is a tree as far as its lines were read.
+type treeText struct {
+	textTree
+	count     int // of leaves; 0 before it is known
+	have      map[string]bool
+	threshold []float64
+	decision  []int
+}
+
 // readTree reads the lines of a tree and the line that follows: the next tree's first, or the end.
 func readTree(in *lines, index int, last bool) (textTree, error) {
-	var (
-		t         textTree
-		count     = -1
-		have      = make(map[string]bool, 16)
-		threshold []float64
-		decision  []int
-	)
+	t := treeText{have: make(map[string]bool, 16)}
 	for {
 		line, ok := in.next()
 		if !ok {
-			return t, in.errorf("the file ends within the tree")
+			return textTree{}, in.errorf("the file ends within the tree")
 		}
 		key, value, _ := strings.Cut(line, "=")
 		if key == "Tree" || line == "end of trees" {
-			if want := "Tree=" + strconv.Itoa(index+1); last && key == "Tree" || !last && line != want {
-				return t, in.errorf("%q: tree_sizes promises %s", clip(line), map[bool]string{true: "no more trees", false: want}[last])
+			want := "Tree=" + strconv.Itoa(index+1)
+			if last {
+				want = "end of trees"
+			}
+			if line != want {
+				return textTree{}, in.errorf("%q: tree_sizes promises %s", clip(line), want)
 			}
 			break
 		}
-		if have[key] {
-			return t, in.errorf("%s: given twice", clip(key))
-		}
-		have[key] = true
-		if count < 0 && key != "num_leaves" {
-			return t, in.errorf("%s: comes before num_leaves", clip(key))
-		}
-		var err error
-		switch key {
-		case "num_leaves":
-			count, err = strconv.Atoi(value)
-			if err == nil && (count < 1 || count > maxNodes) {
-				err = fmt.Errorf("%d: not in 1..%d", count, maxNodes)
-			}
-			if err == nil && count > len(in.rest) {
-				err = fmt.Errorf("%d: more than the file holds", count)
-			}
-			if err == nil {
-				t.branches = make([]branch, count-1)
-			}
-		case "num_cat":
-			if value != "0" {
-				err = fmt.Errorf("%q: categorical splits are not read", clip(value))
-			}
-		case "is_linear":
-			if value != "0" {
-				err = fmt.Errorf("%q: linear leaves are not read", clip(value))
-			}
-		case "split_feature":
-			err = each(value, t.branches, func(b *branch, v int) { b.feature = v })
-		case "left_child":
-			err = each(value, t.branches, func(b *branch, v int) { b.left = v })
-		case "right_child":
-			err = each(value, t.branches, func(b *branch, v int) { b.right = v })
-		case "decision_type":
-			decision = make([]int, count-1)
-			err = each(value, decision, func(d *int, v int) { *d = v })
-		case "threshold":
-			threshold, err = reals(value, count-1, math.Inf(1)) // infinite where it parts missing values from all others
-		case "leaf_value":
-			t.leaves, err = reals(value, count, maxValue)
-		case "split_gain", "leaf_weight", "leaf_count", "internal_value", "internal_weight", "internal_count", "shrinkage":
-		default:
-			err = fmt.Errorf("unknown key")
-		}
-		if err != nil {
-			return t, in.errorf("%s: %w", clip(key), err)
+		if err := t.set(key, value, len(in.rest)); err != nil {
+			return textTree{}, in.errorf("%s: %w", clip(key), err)
 		}
 	}
-	if !have["num_leaves"] || !have["leaf_value"] {
-		return t, in.errorf("the tree has no num_leaves or no leaf_value")
+	if err := t.finish(); err != nil {
+		return textTree{}, in.errorf("%w", err)
 	}
-	if count == 1 {
+	return t.textTree, nil
+}
+
+// set takes one line; rest is the number of bytes after it.
+func (t *treeText) set(key, value string, rest int) (err error) {
+	switch {
+	case t.have[key]:
+		return errors.New("given twice")
+	case t.count == 0 && key != "num_leaves":
+		return errors.New("comes before num_leaves")
+	}
+	t.have[key] = true
+	switch key {
+	case "num_leaves":
+		n, err := strconv.Atoi(value)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%q: not an integer", clip(value))
+		case n < 1 || n > maxNodes:
+			return fmt.Errorf("%d: not in 1..%d", n, maxNodes)
+		case n > rest:
+			return fmt.Errorf("%d: more than the file holds", n)
+		}
+		t.count, t.branches = n, make([]branch, n-1)
+	case "num_cat":
+		if value != "0" {
+			return fmt.Errorf("%q: categorical splits are not read", clip(value))
+		}
+	case "is_linear":
+		if value != "0" {
+			return fmt.Errorf("%q: linear leaves are not read", clip(value))
+		}
+	case "split_feature":
+		return each(value, t.branches, func(b *branch, v int) { b.feature = v })
+	case "left_child":
+		return each(value, t.branches, func(b *branch, v int) { b.left = v })
+	case "right_child":
+		return each(value, t.branches, func(b *branch, v int) { b.right = v })
+	case "decision_type":
+		t.decision = make([]int, t.count-1)
+		return each(value, t.decision, func(d *int, v int) { *d = v })
+	case "threshold": // infinite where it parts missing values from all others
+		t.threshold, err = reals(value, t.count-1, math.Inf(1))
+	case "leaf_value":
+		t.leaves, err = reals(value, t.count, maxValue)
+	case "split_gain", "leaf_weight", "leaf_count", "internal_value", "internal_weight", "internal_count", "shrinkage":
+	default:
+		return errors.New("unknown key")
+	}
+	return err
+}
+
+// finish checks that nothing is missing, and makes the splits.
+func (t *treeText) finish() error {
+	need := []string{"num_leaves", "leaf_value", "split_feature", "threshold", "decision_type", "left_child", "right_child"}
+	if t.count == 1 {
+		need = need[:2]
 		t.root = ^0
-		return t, nil
 	}
-	for _, key := range []string{"split_feature", "threshold", "decision_type", "left_child", "right_child"} {
-		if !have[key] {
-			return t, in.errorf("the tree has no %s", key)
+	for _, key := range need {
+		if !t.have[key] {
+			return fmt.Errorf("the tree above has no %s", key)
 		}
 	}
 	for i := range t.branches {
-		if err := t.branches[i].decide(decision[i], threshold[i]); err != nil {
-			return t, fmt.Errorf("node %d: %w", i, err)
+		if err := t.branches[i].decide(t.decision[i], t.threshold[i]); err != nil {
+			return fmt.Errorf("node %d: %w", i, err)
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // decide sets where rows go (Tree::NumericalDecision): bit 1 of the decision says that missing values

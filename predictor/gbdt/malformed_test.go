@@ -26,11 +26,12 @@ func TestMalformedFiles(t *testing.T) {
 		}
 		return out
 	}
-	set := func(key, value string) string { // of the first tree
-		i := strings.Index(light, "\n"+key+"=") + 1
-		j := i + strings.Index(light[i:], "\n")
-		return light[:i] + key + "=" + value + light[j:]
+	line := func(key string) string { // the first of a tree
+		_, rest, _ := strings.Cut(light, "\n"+key+"=")
+		value, _, _ := strings.Cut(rest, "\n")
+		return key + "=" + value + "\n"
 	}
+	set := func(key, value string) string { return swap(light, line(key), key+"="+value+"\n") }
 	feature := func(names string) string {
 		return swap(light, "feature_names=queue tokens hit offset", "feature_names="+names)
 	}
@@ -53,6 +54,7 @@ func TestMalformedFiles(t *testing.T) {
 		{"name twice", feature("queue tokens hit hit"), `feature 3: "hit": named twice`},
 		{"names missing", feature("queue tokens"), "2 feature_names for max_feature_idx=3"},
 		{"more trees promised", swap(light, "tree_sizes=", "tree_sizes=1 "), `"end of trees": tree_sizes promises Tree=7`},
+		{"one tree promised", swap(light, "tree_sizes=", "tree_sizes=1\nlabel_index="), `"Tree=1": tree_sizes promises end of trees`},
 		{"fewer trees promised", swap(light, "\nTree=6\n", "\nTree=7\n"), `"Tree=7": tree_sizes promises Tree=6`},
 		{"leaves", set("num_leaves", "0"), "line 13: num_leaves: 0: not in 1..1048576"},
 		{"too many leaves", set("num_leaves", "99999999"), "num_leaves: 99999999: not in 1..1048576"},
@@ -67,10 +69,12 @@ func TestMalformedFiles(t *testing.T) {
 		{"cycle", set("left_child", "0 0 0 0 0 0 0"), "tree 0: node 0: reached twice: children must form a tree"},
 		{"child", set("left_child", "99 2 3 4 5 6 7"), "tree 0: node 99: not in 0..6"},
 		{"feature", set("split_feature", "4 0 0 0 0 0 0"), "tree 0: node 0: feature 4: not in 0..3"},
-		{"decision", set("decision_type", "3 10 10 10 10 10 10"), "tree 0: node 0: decision_type 3: not one of a numeric split"},
+		{"decision", set("decision_type", "3 10 10 10 10 10 10"), "node 0: decision_type 3: not one of a numeric split"},
 		{"key twice", swap(light, "num_cat=0", "num_cat=0\nnum_cat=0"), "num_cat: given twice"},
 		{"order", swap(light, "num_leaves=8\nnum_cat=0", "num_cat=0\nnum_leaves=8"), "num_cat: comes before num_leaves"},
-		{"no thresholds", swap(light, "\nthreshold=", "\nsplit_gain="), "split_gain: given twice"},
+		{"gains twice", swap(light, "\nthreshold=", "\nsplit_gain="), "split_gain: given twice"},
+		{"unknown key of a tree", swap(light, "\nsplit_gain=", "\ngain="), "tree 0: line 16: gain: unknown key"},
+		{"no children", swap(light, line("left_child"), ""), "the tree above has no left_child"},
 
 		{"categorical", read("bad/xgboost_categorical.json"), "categorical splits are not read"},
 		{"several alphas", read("bad/xgboost_alphas.json"), "num_target: 2: models of several outputs are not read"},

@@ -107,7 +107,7 @@ def fixtures():
     xgb.train(dict(max_depth=2, max_cat_to_onehot=1), d, 1).save_model("bad/xgboost_categorical.json")
     d = xgb.DMatrix(xc, yc, feature_names=NAMES[:2])
     xgb.train(dict(max_depth=2, objective="reg:quantileerror", quantile_alpha=[0.5, 0.9]), d, 1).save_model("bad/xgboost_alphas.json")
-    xgb.train(dict(booster="gblinear"), d, 1).save_model("bad/xgboost_linear.json")
+    xgb.train(dict(booster="gblinear", updater="coord_descent", nthread=1, seed=3), d, 1).save_model("bad/xgboost_linear.json")
     xgb.train(dict(max_depth=2), xgb.DMatrix(xc, yc), 1).save_model("bad/xgboost_nameless.json")
 
 

@@ -93,14 +93,16 @@ func reasonOf(term string) Reason {
 	switch term {
 	case "prefix", "own prompt":
 		return ByCache
-	case "queue", "running", "requests", "tokens", "prefill", "decode", "load":
+	case "queue", "running", "requests", "tokens", "prefill", "decode", "load", "ttft", "stall":
 		return ByQueue
-	case "kv":
+	case "kv", "kv wait":
 		return ByMemory
 	case "lora":
 		return ByAdapter
 	case "session":
 		return BySession
+	case "slo":
+		return ByHeadroom
 	case "speed":
 		return BySpeed
 	}

@@ -9,12 +9,14 @@ import (
 	"github.com/presage-router/presage/router"
 	"github.com/presage-router/presage/router/adaptive"
 	"github.com/presage-router/presage/router/baseline"
+	"github.com/presage-router/presage/router/predictive"
 )
 
 // Policies returns the policies that can be configured by name, profiles of a configuration aside.
 func Policies() router.Registry {
 	r := baseline.Policies()
 	r["adaptive"] = adaptive.Recipe()
+	maps.Copy(r, predictive.Recipes())
 	return r
 }
 

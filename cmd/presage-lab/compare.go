@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"text/tabwriter"
+	"time"
+
+	"github.com/presage-router/presage/cmd/internal/command"
+	"github.com/presage-router/presage/cmd/internal/serve"
+	"github.com/presage-router/presage/cmd/internal/terminal"
+	"github.com/presage-router/presage/internal/stat"
+	"github.com/presage-router/presage/lab/compare"
+	"github.com/presage-router/presage/lab/engine"
+	"github.com/presage-router/presage/lab/workload"
+	"github.com/presage-router/presage/predictor"
+	"github.com/presage-router/presage/router"
+)
+
+type compareCommand struct {
+	Scenario string    `required:"" placeholder:"NAME|FILE" help:"Scenario to play: a name of presage-lab scenarios, or a file."`
+	Policies []string  `default:"predictive,weighted,round-robin" help:"Policies; the first is compared with each of the others."`
+	Seeds    int       `default:"8" help:"Number of seeds; 8 or more for a verdict."`
+	Seed     uint64    `default:"1" help:"First seed; the others follow it."`
+	Load     []float64 `default:"1" help:"Multiples of the scenario's rate."`
+	Sweep    bool      `help:"All loads of the scenario."`
+	Trace    string    `placeholder:"FILE" help:"Trace to replay, for scenarios that need one."`
+	Frozen   bool      `help:"The predictor does not learn: priors alone."`
+	Workers  int       `default:"0" help:"Runs at a time."`
+	JSON     bool      `name:"json" help:"Print one JSON object on the last line."`
+}
+
+// Run plays the grid and prints a table per load.
+func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
+	s, err := workload.Open(c.Scenario)
+	if err != nil {
+		return command.Usage(err)
+	}
+	if s.NeedsTrace() && c.Trace == "" {
+		return command.Usage(fmt.Errorf("--trace: scenario %s replays a trace; name its file", s.Name))
+	}
+	registry := serve.Policies()
+	for _, p := range c.Policies {
+		if _, err := registry.New(p, router.Params{}); err != nil {
+			return command.Usage(fmt.Errorf("--policies: %w", err))
+		}
+	}
+	table, err := engine.Builtin()
+	if err != nil {
+		return err
+	}
+	loads := c.Load
+	if c.Sweep {
+		loads = s.Loads
+	}
+	workers := c.Workers
+	if workers <= 0 {
+		workers = runtime.NumCPU()
+	}
+	study := &compare.Study{
+		Arena:    &compare.Arena{Scenario: s, Table: table, Trace: c.Trace, Policies: registry, Learner: predictor.Options{Without: predictor.Without{Trees: true}}, Frozen: c.Frozen},
+		Policies: c.Policies, Loads: loads, Workers: workers,
+		Progress: func(done, total int) { t.Progress(time.Now(), fmt.Sprintf("run %d of %d", done, total)) },
+	}
+	for i := range c.Seeds {
+		study.Seeds = append(study.Seeds, c.Seed+uint64(i))
+	}
+	g, err := study.Run(ctx)
+	if g != nil {
+		c.print(t, g)
+	}
+	return err
+}
+
+func (c *compareCommand) print(t *terminal.Terminal, g *compare.Grid) {
+	attained := func(r *compare.Result) float64 { return 100 * r.Attainment }
+	for l, load := range g.Study.Loads {
+		t.Result("")
+		t.Result("%s at %g times its rate, %d seeds", g.Study.Arena.Scenario.Name, load, len(g.Study.Seeds))
+		w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(w, "policy\tattained %\tdifference, 95 %\tTTFT mean s\tp50\tp90\tp99\tITL ms\tE2E s\thit %\tload CV\t")
+		for p, name := range g.Study.Policies {
+			mean := func(m compare.Metric) float64 { return stat.Mean(g.Values(p, l, m)) }
+			diff := ""
+			if p > 0 {
+				if d, err := g.Paired(0, p, l, attained); err == nil {
+					diff = fmt.Sprintf("%+.1f (%+.1f to %+.1f)", d.Mean, d.Low, d.High)
+				}
+			}
+			fmt.Fprintf(w, "%s\t%.1f\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.1f\t%.2f\t%.1f\t%.2f\t\n", name, mean(attained), diff,
+				mean(func(r *compare.Result) float64 { return r.TTFT.Mean }), mean(func(r *compare.Result) float64 { return r.TTFT.P50 }),
+				mean(func(r *compare.Result) float64 { return r.TTFT.P90 }), mean(func(r *compare.Result) float64 { return r.TTFT.P99 }),
+				1e3*mean(func(r *compare.Result) float64 { return r.ITL }), mean(func(r *compare.Result) float64 { return r.E2E }),
+				100*mean(func(r *compare.Result) float64 { return r.Hit }), mean(func(r *compare.Result) float64 { return r.LoadCV }))
+		}
+		_ = w.Flush()
+	}
+}

@@ -1,0 +1,37 @@
+// Command presage-train judges and makes latency models from recorded requests.
+package main
+
+import (
+	"context"
+
+	"github.com/presage-router/presage/cmd/internal/command"
+	"github.com/presage-router/presage/cmd/internal/terminal"
+)
+
+func main() {
+	command.Main(run)
+}
+
+// grammar is the command line. Each command is in a file of its own.
+type grammar struct {
+	Eval evalCommand `cmd:"" help:"Judge the online learner on recorded requests, in order of time."`
+
+	Color string `enum:"auto,always,never" default:"auto" help:"Colour: auto, always or never."`
+}
+
+// examples are the first lines of each command's help.
+var examples = map[string]string{
+	"":     "presage-train eval requests.csv.gz",
+	"eval": "presage-train eval requests.csv.gz --json",
+}
+
+// run executes one command line and returns the exit status.
+func run(ctx context.Context, args []string, t *terminal.Terminal) int {
+	var g grammar
+	p := command.Program{
+		Name:    "presage-train",
+		About:   "Latency models for LLM inference: judged, fitted and kept.",
+		Grammar: &g, Color: &g.Color, Examples: examples,
+	}
+	return p.Run(ctx, args, t)
+}

@@ -32,13 +32,16 @@ func (x *Index) Correct(r fleet.Ref, blocks []uint64, held, claimed int) {
 	}
 	claimed = min(max(claimed, 0), len(blocks))
 	held = min(max(held, 0), len(blocks))
+	short := claimed-held > 1+claimed/4
+	none := held == 0 && claimed >= doubtFrom
+	claimed, held, blocks = x.grain.links(claimed), x.grain.links(held), x.thin(blocks)
 	switch {
 	case held > 0:
 		s.zeros = 0
-	case claimed >= doubtFrom && s.zeros < doubtAfter && x.computedBefore(s, blocks[0], x.came(s, blocks, claimed)):
+	case none && s.zeros < doubtAfter && x.computedBefore(s, blocks[0], x.came(s, blocks, claimed)):
 		s.zeros++
 	}
-	if claimed-held > 1+claimed/4 && claimed < len(blocks) {
+	if short && claimed < len(blocks) {
 		x.lose(s, blocks[held], x.came(s, blocks, claimed))
 	}
 	x.put(s, blocks, confirm)
@@ -69,8 +72,7 @@ func (x *Index) lose(s *shelf, hash uint64, came uint32) {
 	}
 	since := s.entries[x.entry(s, hash)].computed
 	for s.len() > 0 && s.entries[s.last()].stamp <= since {
-		x.drop(s, s.last())
-		x.lost++
+		x.lost += x.drop(s, s.last())
 	}
 }
 
@@ -85,7 +87,8 @@ func (x *Index) Withdraw(r fleet.Ref, blocks []uint64, held int) {
 		return
 	}
 	x.tip = tip{}
-	for i := len(blocks) - 1; i >= max(held, 0); i-- {
+	held, blocks = x.grain.links(min(max(held, 0), len(blocks))), x.thin(blocks)
+	for i := len(blocks) - 1; i >= held; i-- {
 		e := x.entry(s, blocks[i])
 		if e == 0 {
 			continue
@@ -94,8 +97,7 @@ func (x *Index) Withdraw(r fleet.Ref, blocks []uint64, held int) {
 		case b.uses > 1:
 			b.uses--
 		case b.computed == 0:
-			x.drop(s, e)
-			x.withdrawn++
+			x.withdrawn += x.drop(s, e)
 		}
 	}
 }

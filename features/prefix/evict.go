@@ -1,17 +1,14 @@
 package prefix
 
-// room makes room for one more entry and reports whether anything went for it. The chain that is
+// room makes room for one more entry of a weight and reports whether anything went for it. The chain that is
 // being put is the most recent, and fits, so that none of it is evicted.
-func (x *Index) room(s *shelf) (evicted bool) {
-	for s.len() >= s.limit {
-		x.drop(s, s.last())
-		x.evicted++
+func (x *Index) room(s *shelf, weight int) (evicted bool) {
+	for s.used+weight > s.limit {
+		x.evict(s)
 		evicted = true
 	}
-	for x.total >= x.opts.Total {
-		v := x.leastRecent()
-		x.drop(v, v.last())
-		x.evicted++
+	for x.total+weight > x.opts.Total {
+		x.evict(x.leastRecent())
 		evicted = true
 	}
 	return evicted
@@ -40,11 +37,18 @@ func (x *Index) leastRecent() *shelf {
 	return x.oldest
 }
 
-// drop takes one entry out.
-func (x *Index) drop(s *shelf, e uint32) {
-	x.table.drop(s.entries[e].id, s.slot)
+// evict drops the least recent entry of a shelf.
+func (x *Index) evict(s *shelf) { x.evicted += x.drop(s, s.last()) }
+
+// drop takes one entry out and returns how many blocks it stood for.
+func (x *Index) drop(s *shelf, e uint32) uint64 {
+	weight := int(s.entries[e].weight)
+	if x.table.drop(s.entries[e].id, s.slot) {
+		x.distinct -= weight
+	}
 	s.remove(e)
-	x.total--
+	x.total -= weight
+	return uint64(weight)
 }
 
 // tick advances the clock. Where it would wrap, which takes weeks, all stamps are halved: order

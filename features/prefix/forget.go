@@ -26,7 +26,6 @@ func (x *Index) Restart(r fleet.Ref) {
 	}
 	x.tip, s.zeros = tip{}, 0
 	for s.len() > 0 {
-		x.drop(s, s.last())
-		x.restarted++
+		x.restarted += x.drop(s, s.last())
 	}
 }

@@ -13,8 +13,9 @@ type Options struct {
 	Default int // blocks of an endpoint whose capacity is not known; 0: DefaultCapacity
 }
 
-// The bounds of an [Index] where [Options] name none. A block costs about 90 bytes of memory where
-// one endpoint holds it, and 45 for every further one.
+// The bounds of an [Index] where [Options] name none. What is remembered costs about 90 bytes
+// of memory where one endpoint holds it, and 45 for every further one: of long prompts, a quarter of their
+// blocks.
 const (
 	DefaultTotal    = 1 << 20
 	DefaultCapacity = 1 << 13
@@ -29,15 +30,19 @@ const (
 type Index struct {
 	mu     sync.Mutex
 	opts   Options
+	grain  grain
 	slots  []slot
 	table  table
 	clock  uint32 // one tick per chain touched
-	total  int    // entries of all shelves
+	total  int    // blocks of all shelves
 	oldest *shelf // holds the least recent entry of all while that is not younger than until
 	until  uint32
 	tip    tip
 
+	distinct int // different blocks
+
 	// scratch
+	chain []uint64 // the remembered blocks of the one being put
 	alive []uint64
 	state []int32
 	found []uint32
@@ -63,7 +68,7 @@ func NewIndex(o Options) *Index {
 	if o.Default < 1 {
 		o.Default = DefaultCapacity
 	}
-	return &Index{opts: o, table: newTable(rand.Uint64())}
+	return &Index{opts: o, grain: standard(), table: newTable(rand.Uint64())}
 }
 
 // Insert notes that the instance computes, or already holds, all of blocks. Where they continue what
@@ -72,8 +77,14 @@ func (x *Index) Insert(r fleet.Ref, blocks []uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if s := x.shelf(r); s != nil && len(blocks) > 0 {
-		x.put(s, blocks, insert)
+		x.put(s, x.thin(blocks), insert)
 	}
+}
+
+// thin returns the remembered blocks of a chain, valid until the next call.
+func (x *Index) thin(blocks []uint64) []uint64 {
+	x.chain = x.grain.thin(x.chain[:0], blocks)
+	return x.chain
 }
 
 // shelf returns what an instance holds, making an empty shelf for a new one; nil when it has left.
@@ -135,9 +146,8 @@ func (x *Index) SetCapacity(r fleet.Ref, n int) {
 	}
 	x.tip = tip{}
 	s.limit = min(n, x.opts.Total)
-	for s.len() > s.limit {
-		x.drop(s, s.last())
-		x.evicted++
+	for s.used > s.limit {
+		x.evict(s)
 	}
 }
 

@@ -68,7 +68,7 @@ func (x *Index) consistent() error {
 		if s == nil {
 			continue
 		}
-		n, stamp := 0, ^uint32(0)
+		n, used, stamp := 0, 0, ^uint32(0)
 		for e := s.entries[0].next; e != 0; e = s.entries[e].next {
 			b := s.entries[e]
 			if s.find(b.id) != e || s.entries[b.next].prev != e || s.entries[b.prev].next != e {
@@ -85,15 +85,16 @@ func (x *Index) consistent() error {
 			}
 			holders[b.id][slot] = true
 			n++
+			used += int(b.weight)
 		}
 		unused := 0
 		for e := s.free; e != 0; e = s.entries[e].next {
 			unused++
 		}
-		if n != s.len() || n > s.limit || n+unused+1 != len(s.entries) {
+		if n != s.len() || used != s.used || used > s.limit || n+unused+1 != len(s.entries) {
 			return fmt.Errorf("slot %d: %d linked, %d indexed, limit %d, %d unused of %d", slot, n, s.len(), s.limit, unused, len(s.entries))
 		}
-		total += n
+		total += used
 	}
 	if total != x.total || total > x.opts.Total {
 		return fmt.Errorf("%d entries, %d counted, at most %d", total, x.total, x.opts.Total)

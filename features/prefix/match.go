@@ -8,7 +8,8 @@ import (
 
 // Match sets hits[i] to the number of leading blocks that snap.States[i] is believed to hold: 0 for
 // instances the index does not know, and for those whose engine was found not to cache prefixes.
-// hits must be as long as snap.States.
+// hits must be as long as snap.States. Beyond the first 32 blocks, groups of 4 are remembered as one: up to
+// 3 that are held are not counted.
 func (x *Index) Match(blocks []uint64, snap *fleet.Snapshot, hits []int32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -28,8 +29,8 @@ func (x *Index) Match(blocks []uint64, snap *fleet.Snapshot, hits []int32) {
 		}
 	}
 	depth, id := int32(0), uint32(0)
-	for ; left && int(depth) < len(blocks); depth++ {
-		if id = x.table.after(id, blocks[depth]); id == 0 {
+	for n := x.grain.links(len(blocks)); left && int(depth) < n; depth++ {
+		if id = x.table.after(id, blocks[x.grain.blocks(int(depth)+1)-1]); id == 0 {
 			break
 		}
 		left = false
@@ -37,21 +38,21 @@ func (x *Index) Match(blocks []uint64, snap *fleet.Snapshot, hits []int32) {
 			was := x.alive[w]
 			now := was & holders
 			if was != now {
-				x.settle(w, was&^now, depth, hits)
+				x.settle(w, was&^now, x.grain.blocks(int(depth)), hits)
 				x.alive[w] = now
 			}
 			left = left || now != 0
 		}
 	}
 	for w, set := range x.alive {
-		x.settle(w, set, depth, hits)
+		x.settle(w, set, x.grain.blocks(int(depth)), hits)
 	}
 }
 
 // settle gives the slots of a word of a set their hits.
-func (x *Index) settle(word int, set uint64, n int32, hits []int32) {
+func (x *Index) settle(word int, set uint64, n int, hits []int32) {
 	for ; set != 0; set &= set - 1 {
-		hits[x.state[word*64+bits.TrailingZeros64(set)]] = n
+		hits[x.state[word*64+bits.TrailingZeros64(set)]] = int32(n)
 	}
 }
 

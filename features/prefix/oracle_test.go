@@ -10,6 +10,7 @@ import (
 // end to end. It knows nothing of tables, bit sets or linked lists.
 type oracle struct {
 	total, capacity int
+	grain           grain
 	clock           int
 	newest          map[int]uint64
 	shelves         map[int]*pile // by slot
@@ -28,11 +29,11 @@ type pile struct {
 type held struct {
 	hash                  uint64
 	stamp, born, computed int
-	uses                  int
+	uses, weight          int
 }
 
-func newOracle(o Options) *oracle {
-	return &oracle{total: o.Total, capacity: o.Default, newest: map[int]uint64{}, shelves: map[int]*pile{}}
+func newOracle(o Options, g grain) *oracle {
+	return &oracle{grain: g, total: o.Total, capacity: o.Default, newest: map[int]uint64{}, shelves: map[int]*pile{}}
 }
 
 func (o *oracle) pile(r fleet.Ref) *pile {
@@ -61,74 +62,118 @@ func (o *oracle) match(blocks []uint64, s *fleet.State) int32 {
 	if p == nil || p.instance != s.Instance || p.zeros >= doubtAfter {
 		return 0
 	}
+	n := 0
+	for _, l := range o.links(blocks) {
+		if p.find(l.hash) == nil {
+			break
+		}
+		n += l.weight
+	}
+	return int32(n)
+}
+
+// links are the blocks of a chain that are remembered, with how many each stands for.
+func (o *oracle) links(blocks []uint64) (out []held) {
+	n := 0
 	for i, h := range blocks {
-		if p.find(h) == nil {
-			return int32(i)
+		if n++; i < o.grain.fine || (i+1-o.grain.fine)%o.grain.stride == 0 {
+			out = append(out, held{hash: h, weight: n})
+			n = 0
 		}
 	}
-	return int32(len(blocks))
+	return out
+}
+
+// weight is how many blocks a list stands for.
+func weight(list []held) (n int) {
+	for _, b := range list {
+		n += b.weight
+	}
+	return n
+}
+
+func hashes(list []held) (out []uint64) {
+	for _, b := range list {
+		out = append(out, b.hash)
+	}
+	return out
 }
 
 func (o *oracle) put(p *pile, blocks []uint64, done bool) {
-	blocks = blocks[:min(len(blocks), p.limit, o.total)]
+	chain := o.links(blocks)
+	for weight(chain) > min(p.limit, o.total) {
+		chain = chain[:len(chain)-1]
+	}
 	before := 0 // blocks that the same request has just confirmed
-	if n := len(o.confirmed); !done && o.tip == p && n < len(blocks) && slices.Equal(blocks[:n], o.confirmed) {
+	if n := len(o.confirmed); !done && o.tip == p && n < len(chain) && slices.Equal(hashes(chain)[:n], o.confirmed) {
 		before = n
 	} else {
 		o.clock++
 	}
 	o.tip = nil
 	if done {
-		o.tip, o.confirmed = p, slices.Clone(blocks)
+		o.tip, o.confirmed = p, hashes(chain)
 	}
-	var front []held
-	for i, h := range blocks {
-		b := held{hash: h, born: o.clock}
-		if old := p.find(h); old != nil {
+	var front, added []held
+	for i, b := range chain {
+		old := p.find(b.hash)
+		if b.born = o.clock; old != nil {
 			b = *old
 		}
 		b.stamp = o.clock
-		if i < before {
-			front = append(front, b)
-			continue
-		}
-		if done {
+		switch {
+		case i < before:
+		case done:
 			b.computed = o.clock
 			b.uses = max(b.uses, 1)
-		} else {
+		default:
 			b.uses++
 		}
-		front = append(front, b)
+		if old == nil {
+			added = append(added, b)
+		} else {
+			front = append(front, b)
+		}
 	}
+	at := len(front)
 	for _, b := range p.blocks {
-		if !slices.Contains(blocks, b.hash) {
+		if !slices.Contains(hashes(chain), b.hash) {
 			front = append(front, b)
 		}
 	}
 	p.blocks = front
-	o.trim(p)
-	for o.held() > o.total {
-		var oldest *pile
-		for _, q := range o.shelves {
-			if n := len(q.blocks); n > 0 && (oldest == nil || q.blocks[n-1].stamp < oldest.blocks[len(oldest.blocks)-1].stamp) {
-				oldest = q
+	for _, b := range added { // each finds room before it comes
+		o.trim(p, b.weight)
+		for o.held()+b.weight > o.total {
+			var oldest *pile
+			for _, q := range o.shelves {
+				if n := len(q.blocks); n > 0 && (oldest == nil || q.blocks[n-1].stamp < oldest.blocks[len(oldest.blocks)-1].stamp) {
+					oldest = q
+				}
 			}
+			o.evict(oldest)
 		}
-		oldest.blocks = oldest.blocks[:len(oldest.blocks)-1]
-		o.stats.Evicted++
+		p.blocks = slices.Insert(p.blocks, at, b)
+		at++
 	}
 }
 
-func (o *oracle) trim(p *pile) {
-	if n := len(p.blocks) - p.limit; n > 0 {
-		p.blocks = p.blocks[:p.limit]
-		o.stats.Evicted += uint64(n)
+// trim makes room for so many more blocks.
+func (o *oracle) trim(p *pile, more int) {
+	for weight(p.blocks)+more > p.limit {
+		o.evict(p)
 	}
+}
+
+func (o *oracle) evict(p *pile) {
+	last := len(p.blocks) - 1
+	o.stats.Evicted += uint64(p.blocks[last].weight)
+	p.blocks = p.blocks[:last]
 }
 
 func (o *oracle) held() (n int) {
 	for _, p := range o.shelves {
-		n += len(p.blocks)
+		n += weight(p.blocks)
 	}
 	return n
 }
@@ -144,15 +189,17 @@ func (o *oracle) correct(r fleet.Ref, blocks []uint64, got, claimed int) {
 	if p == nil || len(blocks) == 0 {
 		return
 	}
+	chain := hashes(o.links(blocks))
 	at := func(i int) held {
-		if b := p.find(blocks[i]); b != nil {
+		if b := p.find(chain[i]); b != nil {
 			return *b
 		}
 		return held{}
 	}
-	came := at(len(blocks) - 1).stamp
-	if claimed < len(blocks) {
-		came = at(claimed).born
+	first, lost := len(o.links(blocks[:claimed])), len(o.links(blocks[:got])) // unclaimed, lost if any is
+	came := at(len(chain) - 1).stamp
+	if first < len(chain) {
+		came = at(first).born
 	}
 	before := func(i int) bool { return at(i).computed > 0 && at(i).computed < came }
 	if got > 0 {
@@ -160,10 +207,10 @@ func (o *oracle) correct(r fleet.Ref, blocks []uint64, got, claimed int) {
 	} else if claimed >= doubtFrom && p.zeros < doubtAfter && before(0) {
 		p.zeros++
 	}
-	if short := claimed - got; short > 1+claimed/4 && claimed < len(blocks) && before(got) {
-		since := at(got).computed
+	if claimed-got > 1+claimed/4 && first < len(chain) && before(lost) {
+		since := at(lost).computed
 		kept := slices.DeleteFunc(slices.Clone(p.blocks), func(b held) bool { return b.stamp <= since })
-		o.stats.Lost += uint64(len(p.blocks) - len(kept))
+		o.stats.Lost += uint64(weight(p.blocks) - weight(kept))
 		p.blocks = kept
 	}
 	o.put(p, blocks, true)
@@ -175,12 +222,12 @@ func (o *oracle) withdraw(r fleet.Ref, blocks []uint64, got int) {
 		return
 	}
 	o.tip = nil
-	for _, h := range blocks[got:] {
+	for _, h := range hashes(o.links(blocks))[len(o.links(blocks[:got])):] {
 		if b := p.find(h); b != nil && b.uses > 1 {
 			b.uses--
 		} else if b != nil && b.computed == 0 {
+			o.stats.Withdrawn += uint64(b.weight)
 			p.blocks = slices.DeleteFunc(p.blocks, func(b held) bool { return b.hash == h })
-			o.stats.Withdrawn++
 		}
 	}
 }
@@ -192,14 +239,14 @@ func (o *oracle) resize(r fleet.Ref, n int) {
 		}
 		o.tip = nil
 		p.limit = min(n, o.total)
-		o.trim(p)
+		o.trim(p, 0)
 	}
 }
 
 func (o *oracle) restart(r fleet.Ref) {
 	if p := o.pile(r); p != nil {
 		o.tip, p.zeros = nil, 0
-		o.stats.Restarted += uint64(len(p.blocks))
+		o.stats.Restarted += uint64(weight(p.blocks))
 		p.blocks = nil
 	}
 }
@@ -214,17 +261,19 @@ func (o *oracle) remove(r fleet.Ref) {
 
 func (o *oracle) summary() Stats {
 	st := o.stats
-	distinct := map[uint64]bool{}
+	distinct := map[uint64]int{}
 	for _, p := range o.shelves {
 		st.Endpoints++
-		st.Blocks += len(p.blocks)
+		st.Blocks += weight(p.blocks)
 		if p.zeros >= doubtAfter {
 			st.Doubted++
 		}
 		for _, b := range p.blocks {
-			distinct[b.hash] = true
+			distinct[b.hash] = b.weight
 		}
 	}
-	st.Distinct = len(distinct)
+	for _, n := range distinct {
+		st.Distinct += n
+	}
 	return st
 }

@@ -17,7 +17,9 @@ import (
 func TestIndexOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := Options{Total: rapid.IntRange(1, 40).Draw(t, "total"), Default: rapid.IntRange(1, 20).Draw(t, "default")}
-		x, want := NewIndex(o), newOracle(o)
+		g := grain{fine: rapid.IntRange(1, 8).Draw(t, "fine"), stride: rapid.IntRange(1, 4).Draw(t, "stride")}
+		x, want := NewIndex(o), newOracle(o, g)
+		x.grain = g
 		slots := []int{0, 1, 2, 63, 64, 130}
 		instance := map[int]uint64{}
 		next := uint64(1)

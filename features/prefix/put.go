@@ -14,17 +14,18 @@ type tip struct {
 	shelf *shelf
 	walk  walk // at its last block
 	hash  uint64
-	n     int // blocks
+	n     int // of remembered blocks
 }
 
-// put makes a chain the most recent of its instance, root first, adding what is missing and
+// put makes a chain, of remembered blocks, the most recent of its instance, root first, adding what is missing and
 // evicting what there is no room for. The end of a chain that has no room at all is left out.
 func (x *Index) put(s *shelf, blocks []uint64, u use) {
-	blocks = blocks[:min(len(blocks), s.limit, x.opts.Total)]
+	blocks = blocks[:min(len(blocks), x.grain.links(min(s.limit, x.opts.Total)))]
 	var w walk
-	last := blocks[len(blocks)-1]
+	all, base := blocks, 0
 	if t := &x.tip; u == insert && t.shelf == s && t.n < len(blocks) && blocks[t.n-1] == t.hash {
-		w, blocks = t.walk, blocks[t.n:]
+		w, base = t.walk, t.n
+		blocks = blocks[base:]
 	} else {
 		x.tick()
 	}
@@ -43,17 +44,17 @@ func (x *Index) put(s *shelf, blocks []uint64, u use) {
 	w = from
 	for i, e := range x.found {
 		if e == 0 {
-			x.add(s, &w, blocks[i], u)
+			x.add(s, &w, blocks[i], x.grain.weight(base+i), u)
 		} else {
 			w = walk{id: s.entries[e].id, entry: e}
 		}
 	}
-	for _, hash := range blocks[len(x.found):] {
-		x.add(s, &w, hash, u)
+	for i := len(x.found); i < len(blocks); i++ {
+		x.add(s, &w, blocks[i], x.grain.weight(base+i), u)
 	}
 	x.tip = tip{}
 	if u == confirm {
-		x.tip = tip{shelf: s, walk: w, hash: last, n: len(blocks)}
+		x.tip = tip{shelf: s, walk: w, hash: all[len(all)-1], n: len(all)}
 	}
 }
 
@@ -97,7 +98,7 @@ func (w *walk) next(x *Index, s *shelf, hash uint64) uint32 {
 }
 
 // add puts a block on a shelf, after the last one walked.
-func (x *Index) add(s *shelf, w *walk, hash uint64, u use) {
+func (x *Index) add(s *shelf, w *walk, hash uint64, weight uint16, u use) {
 	id := x.table.after(w.id, hash)
 	if id != 0 && x.table.has(id, s.slot) { // what repeats a block is no chain, but must do no harm
 		e := s.find(id)
@@ -108,13 +109,16 @@ func (x *Index) add(s *shelf, w *walk, hash uint64, u use) {
 		*w = walk{id: id, entry: e}
 		return
 	}
-	if x.room(s) && id != 0 {
+	if x.room(s, int(weight)) && id != 0 {
 		id = x.table.after(w.id, hash) // it may be gone
 	}
+	if id == 0 {
+		x.distinct += int(weight)
+	}
 	id = x.table.take(id, w.id, hash, s.slot)
-	*w = walk{id: id, entry: s.add(id, w.entry, x.clock)}
+	*w = walk{id: id, entry: s.add(id, w.entry, x.clock, weight)}
 	s.entries[w.entry].touch(x.clock, u)
-	x.total++
+	x.total += int(weight)
 }
 
 // touch notes that an entry was used.

@@ -5,23 +5,25 @@ package prefix
 type shelf struct {
 	slot    int
 	limit   int   // capacity in blocks
+	used    int   // blocks that the entries stand for
 	cells   cells // block id, spread, to entry
 	entries []entry
 	free    uint32 // first of the unused entries, linked by next
 	zeros   int    // claims in a row that the engine answered with nothing held
 }
 
-// entry is one block on a shelf. Times are ticks of the index's clock.
+// entry is one remembered block on a shelf. Times are ticks of the index's clock.
 type entry struct {
 	id         uint32 // of the block in the table
 	next, prev uint32 // the less and the more recent entry
 	stamp      uint32 // last touched
 	born       uint32 // added
 	computed   uint32 // last known to be computed, by the end of a request; 0: not yet
-	uses       uint32 // requests that put it and did not withdraw it
+	uses       uint16 // requests that put it and did not withdraw it, at most maxUses
+	weight     uint16 // blocks it stands for
 }
 
-const maxUses = ^uint32(0)
+const maxUses = ^uint16(0)
 
 func newShelf(slot, limit int) *shelf {
 	return &shelf{slot: slot, limit: limit, cells: newCells(), entries: make([]entry, 1)}
@@ -47,7 +49,7 @@ func (s *shelf) find(id uint32) uint32 {
 func (s *shelf) last() uint32 { return s.entries[0].prev }
 
 // add makes an entry for a block and links it after another.
-func (s *shelf) add(id, after, now uint32) uint32 {
+func (s *shelf) add(id, after, now uint32, weight uint16) uint32 {
 	e := s.free
 	if e == 0 {
 		e = uint32(len(s.entries))
@@ -55,7 +57,8 @@ func (s *shelf) add(id, after, now uint32) uint32 {
 	} else {
 		s.free = s.entries[e].next
 	}
-	s.entries[e] = entry{id: id, stamp: now, born: now}
+	s.entries[e] = entry{id: id, stamp: now, born: now, weight: weight}
+	s.used += int(weight)
 	s.link(e, after)
 	s.cells.put(spread(id), e)
 	return e
@@ -63,6 +66,7 @@ func (s *shelf) add(id, after, now uint32) uint32 {
 
 func (s *shelf) remove(e uint32) {
 	s.unlink(e)
+	s.used -= int(s.entries[e].weight)
 	s.cells.remove(spread(s.entries[e].id), e)
 	s.entries[e] = entry{next: s.free}
 	s.free = e

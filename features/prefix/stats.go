@@ -19,7 +19,7 @@ func (x *Index) Stats() Stats {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	st := Stats{
-		Blocks: x.total, Distinct: x.table.len(),
+		Blocks: x.total, Distinct: x.distinct,
 		Evicted: x.evicted, Lost: x.lost, Restarted: x.restarted, Withdrawn: x.withdrawn,
 	}
 	for i := range x.slots {
@@ -51,5 +51,5 @@ func (x *Index) Shelf(r fleet.Ref) (Shelf, bool) {
 	if at.shelf == nil || at.instance != r.Instance {
 		return Shelf{}, false
 	}
-	return Shelf{Blocks: at.shelf.len(), Capacity: at.shelf.limit, Believed: at.shelf.believed()}, true
+	return Shelf{Blocks: at.shelf.used, Capacity: at.shelf.limit, Believed: at.shelf.believed()}, true
 }

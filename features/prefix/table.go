@@ -81,19 +81,21 @@ func (t *table) take(id, prev uint32, hash uint64, slot int) uint32 {
 	return id
 }
 
-// drop takes a slot out of the holders of a block, and the block with its last holder.
-func (t *table) drop(id uint32, slot int) {
+// drop takes a slot out of the holders of a block, and the block with its last holder; then it
+// returns true.
+func (t *table) drop(id uint32, slot int) bool {
 	set := t.holders(id)
 	set[slot/64] &^= 1 << (slot % 64)
 	for _, w := range set {
 		if w != 0 {
-			return
+			return false
 		}
 	}
 	hash := &t.record(id)[0]
 	t.cells.remove(t.key(*hash), id)
 	*hash = 0 // so that no guess meets it
 	t.free = append(t.free, id)
+	return true
 }
 
 // widen makes the sets hold so many slots.

@@ -7,10 +7,9 @@
 //
 // An [Index] remembers which endpoint instance was sent which blocks, with one least-recently-used
 // list per instance, sized like the engine's own cache and emptied in the engine's own order: the
-// last block of a request first. Of long prompts it
-// remembers one block in four, so that a hit is up to three blocks short there, and never too long. It is
-// told the truth afterwards ([Index.Correct],
-// [Index.Withdraw]) and forgets an instance that left.
+// last block of a request first. Beyond the first 32 blocks of a prompt it remembers one in four, so that
+// a hit is up to three blocks short there, and never too long. It is told the truth afterwards
+// ([Index.Correct], [Index.Withdraw]) and forgets an instance that left.
 //
 // The package holds no clock, goroutine or socket.
 package prefix

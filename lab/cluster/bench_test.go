@@ -15,6 +15,15 @@ func cpu() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
+// peak is the most memory the process has had, in bytes.
+func peak() float64 {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		return 0
+	}
+	return float64(r.Maxrss) * 1024
+}
+
 // BenchmarkRequests is the simulator's speed on its workload; see [Speed].
 func BenchmarkRequests(b *testing.B) {
 	for name, single := range map[string]bool{"macro": false, "token": true} {

@@ -94,7 +94,7 @@ func (s *sim) hear(t *trip, kind wordKind, n int32) {
 		out := outcome(fleet.Complete)
 		out.Usage.Prompt, out.Usage.Cached, out.Usage.Output = t.job.PromptTokens, int(t.cached), t.job.OutputTokens
 		if s.prefixes != nil {
-			t.all = coarse(t.all[:0], t.job.Blocks, s.cfg.PrefixBlock, t.job.PromptTokens+t.job.OutputTokens)
+			t.all = coarse(append(t.all[:0], t.chain...), t.job.Blocks, s.cfg.PrefixBlock, t.job.PromptTokens+t.job.OutputTokens)
 			out.Blocks = t.all
 		}
 		s.finish(t, &out)

@@ -47,11 +47,12 @@ const (
 	prefill = 1
 )
 
-// coarse appends every n-th hash of a chain, which stands for all before it, as far as tokens go.
+// coarse appends every n-th hash of a chain, which stands for all before it, as far as tokens go; dst has
+// those at its beginning already.
 func coarse(dst, blocks []uint64, block, tokens int) []uint64 {
 	n := block / blockTokens
-	dst = slices.Grow(dst, min(len(blocks), tokens/blockTokens)/n)
-	for i := n - 1; i < len(blocks) && (i+1)*blockTokens <= tokens; i += n {
+	dst = slices.Grow(dst, max(0, min(len(blocks), tokens/blockTokens)/n-len(dst)))
+	for i := n*(len(dst)+1) - 1; i < len(blocks) && (i+1)*blockTokens <= tokens; i += n {
 		dst = append(dst, blocks[i])
 	}
 	return dst

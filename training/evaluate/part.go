@@ -121,9 +121,12 @@ func settle(r *datasets.Row, clock bool) (why string) {
 	case !(r.Arrival >= 0):
 		return "no arrival time"
 	}
-	sum := r.TTFT
-	if r.Output >= 2 {
-		sum += r.ITL * float64(r.Output-1)
+	sum := math.NaN() // E2E by the other times
+	switch {
+	case r.Output >= 2:
+		sum = r.TTFT + r.ITL*float64(r.Output-1)
+	case r.Output == 1:
+		sum = r.TTFT
 	}
 	switch {
 	case !datasets.Known(r.E2E) && !datasets.Known(sum):
@@ -132,7 +135,7 @@ func settle(r *datasets.Row, clock bool) (why string) {
 		r.E2E = sum
 	case !(r.E2E > 0 && r.E2E < longest):
 		return "time not between 0 and a day"
-	case r.TTFT > r.E2E || datasets.Known(sum) && r.Output >= 2 && math.Abs(sum-r.E2E) > disagree*max(sum, r.E2E):
+	case r.TTFT > r.E2E || math.Abs(sum-r.E2E) > disagree*max(sum, r.E2E):
 		return "times contradict each other"
 	}
 	return ""

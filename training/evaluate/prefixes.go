@@ -37,5 +37,5 @@ func (p *prefixes) match(r *datasets.Row) (cached int) {
 		cached = max(cached, p.sessions[key])
 		p.sessions[key] = max(p.sessions[key], r.Prompt)
 	}
-	return max(0, min(cached/kvBlock*kvBlock, r.Prompt-1))
+	return max(0, min(cached, r.Prompt-1)/kvBlock*kvBlock) // the last token is always computed
 }

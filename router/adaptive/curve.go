@@ -20,7 +20,7 @@ func (c *Curve) Share(x float64) float64 {
 	if math.IsNaN(x) {
 		x = 0
 	}
-	return c.Low + (c.High-c.Low)*math.Pow(1+math.Exp(-c.Slope*(x-c.Centre)), -1/c.Skew)
+	return min(c.Low+(c.High-c.Low)*math.Pow(1+math.Exp(-c.Slope*(x-c.Centre)), -1/c.Skew), c.High)
 }
 
 func (c *Curve) check() error {

@@ -43,7 +43,7 @@ func Defaults(p router.Params) Options {
 			{router.LoRAScorer{}, 1},
 			{router.QueueScorer{}, 2},
 			{router.RunningScorer{}, 0.1},
-			{router.RequestsScorer{MaxBusyScore: 1}, 2},
+			{router.RequestsScorer{MaxBusyScore: 1}, 1},
 			{router.TokensScorer{Capacity: workWindow * peak}, 4},
 			{router.KVScorer{}, 4},
 		},
@@ -58,7 +58,7 @@ func Defaults(p router.Params) Options {
 			{Detector: &Cache{Memory: 30 * time.Second}, Toward: router.Affinity, Gain: 0.15,
 				Up: time.Second, Down: 15 * time.Second, Enter: 0.3, Exit: 0.2, Dwell: 10 * time.Second},
 		},
-		Curve:       Curve{Low: 0.4, High: 0.9, Slope: 8, Centre: 0.1, Skew: 1},
+		Curve:       Curve{Low: 0.4, High: 0.95, Slope: 8, Centre: 0.1, Skew: 1},
 		PeakPrefill: peak,
 	}
 }

@@ -85,8 +85,9 @@ func TestReturnsToRest(t *testing.T) {
 	if s.Regime != router.Affinity || s.Switches != [2]uint64{1, 1} {
 		t.Errorf("%+v", s)
 	}
-	if off := math.Abs(s.Share - rest.Share); off > 0.5/rungs {
-		t.Errorf("share %v, at rest %v: more than a step apart", s.Share, rest.Share)
+	c := &p.opts.Curve
+	if off := math.Abs(s.Share-c.Share(0)) / (c.High - c.Low) * rungs; off > 0.76 {
+		t.Errorf("share %v, %v at rest: %v steps apart", s.Share, c.Share(0), off)
 	}
 }
 

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func TestAdaptiveMetrics(t *testing.T) {
 	}
 	page := func() string {
 		w := httptest.NewRecorder()
-		telemetry.Page(registry).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		telemetry.Page(registry).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		return w.Body.String()
 	}
 	if strings.Contains(page(), "presage_adaptive_") {

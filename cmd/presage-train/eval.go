@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +26,8 @@ type evalCommand struct {
 // report is the JSON of the command.
 type report struct {
 	Files     []*evaluate.File            `json:"files"`
-	Summary   []standing                  `json:"units,omitempty"`
+	Partial   bool                        `json:"partial,omitempty"` // interrupted
+	Units     []standing                  `json:"units,omitempty"`
 	Ablations map[string][]*evaluate.File `json:"ablations,omitempty"`
 }
 
@@ -43,12 +45,15 @@ func (c *evalCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 		parts = append(parts, p...)
 	}
 	results, err := c.evaluate(ctx, t, parts)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		return err
 	}
-	r := report{Files: results[0], Summary: standings(results[0])}
+	r := report{Files: results[0], Partial: err != nil, Units: standings(results[0])}
+	if r.Partial {
+		t.Result("Interrupted: %d of %d parts.", len(r.Files), len(parts))
+	}
 	printEval(t, r.Files, c.Strata)
-	printStandings(t, r.Summary)
+	printStandings(t, r.Units)
 	if len(c.Without) > 0 {
 		r.Ablations = map[string][]*evaluate.File{}
 		for i, name := range c.Without {
@@ -57,12 +62,15 @@ func (c *evalCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 		printAblations(t, r.Files, c.Without, r.Ablations)
 	}
 	if c.JSON {
-		return t.JSON(r)
+		if err := t.JSON(r); err != nil {
+			return err
+		}
 	}
-	return nil
+	return err
 }
 
-// evaluate returns the results by variant and part.
+// evaluate returns the results by variant and part: all of them, or with an error those parts that
+// were finished in every variant.
 func (c *evalCommand) evaluate(ctx context.Context, t *terminal.Terminal, parts []*evaluate.Part) ([][]*evaluate.File, error) {
 	results := make([][]*evaluate.File, 1+len(c.Without))
 	var jobs []job
@@ -105,7 +113,25 @@ func (c *evalCommand) evaluate(ctx context.Context, t *terminal.Terminal, parts 
 		n++
 		t.Progress(time.Now(), fmt.Sprintf("eval  %d of %d parts", n, len(jobs)))
 	}
-	return results, context.Cause(ctx)
+	err := context.Cause(ctx)
+	if err != nil {
+		results = finished(results)
+	}
+	return results, err
+}
+
+// finished keeps the parts that have a result in every variant.
+func finished(results [][]*evaluate.File) [][]*evaluate.File {
+	kept := make([][]*evaluate.File, len(results))
+	for p := range results[0] {
+		if slices.ContainsFunc(results, func(v []*evaluate.File) bool { return v[p] == nil }) {
+			continue
+		}
+		for v := range results {
+			kept[v] = append(kept[v], results[v][p])
+		}
+	}
+	return kept
 }
 
 func (c *evalCommand) options(variant int) evaluate.Options {

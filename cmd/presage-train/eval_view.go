@@ -49,6 +49,9 @@ func title(f *evaluate.File) string {
 }
 
 func printEval(t *terminal.Terminal, files []*evaluate.File, all bool) {
+	if len(files) == 0 {
+		return
+	}
 	for _, f := range files {
 		t.Result("%s: %s, %d rows, %d kept", title(f), f.Format, f.Rows, f.Kept)
 		for _, reason := range slices.Sorted(maps.Keys(f.Dropped)) {
@@ -63,9 +66,6 @@ func printEval(t *terminal.Terminal, files []*evaluate.File, all bool) {
 				percent(s.Coverage90), percent(s.Coverage99), fmt.Sprintf("%.2f", s.Spread), fmt.Sprintf("%.2f", a.LawRatio), fmt.Sprintf("%.2f", a.BestRatio), a.Best)
 		})
 	})
-	if len(files) == 0 {
-		return
-	}
 	printRivals(t, files)
 	if all {
 		each(files, func(f *evaluate.File, name string, _ evaluate.Score) { printStrata(t, f, name) })

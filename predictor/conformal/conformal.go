@@ -38,7 +38,9 @@ const (
 	leastWidth = 0.6 // of the 90 % band, in median errors
 	gain       = 0.01
 	gainSlow   = 0.002
-	bound      = 5.0 // of a kept error: e^5 is a factor of 148
+	bound      = 5.0  // of a kept error: e^5 is a factor of 148
+	limit90    = 0.08 // of the correction of a level
+	limit99    = 0.009
 )
 
 // Bands learns the widths of one target. The zero value is ready: it holds wide prior bands.
@@ -61,8 +63,8 @@ func (b *Bands) Learn(stratum int, z float64, w Widths) {
 	b.all.push(z, overall)
 	b.strata[stratum].push(z, perStratum)
 	r := &b.raise[stratum]
-	r.p90 = toward(r.p90, gain, 0.10, z > float64(w.P90), 0.08)
-	r.p99 = toward(r.p99, gainSlow, 0.01, z > float64(w.P99), 0.009)
+	r.p90 = toward(r.p90, gain, 0.10, z > float64(w.P90), limit90)
+	r.p99 = toward(r.p99, gainSlow, 0.01, z > float64(w.P99), limit99)
 }
 
 // toward moves a level by the update of adaptive conformal inference, within a limit.

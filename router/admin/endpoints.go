@@ -17,7 +17,7 @@ type Endpoint struct {
 	GPU      string            `json:"gpu,omitempty"`
 	TP       int               `json:"tp,omitempty"`
 	Role     string            `json:"role"`
-	State    string            `json:"state"` // ready, warming (never scraped, new or recovered), stale, draining, ejected
+	State    string            `json:"state"` // ready, warming (never scraped), stale, draining, ejected
 	Adapters []string          `json:"adapters,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`
 	Since    time.Time         `json:"since"`

@@ -35,13 +35,8 @@ func trustOf(d *outlier.Detector) trust {
 // state is the condition of an endpoint, what the detector says included.
 func (t trust) state(s *fleet.State, now time.Time) string {
 	is := state(s, now)
-	o := t[s.Instance]
-	switch {
-	case o == nil || is == "draining":
-	case o.State == outlier.Ejected:
+	if o := t[s.Instance]; o != nil && o.State == outlier.Ejected && is != "draining" {
 		return "ejected"
-	case o.State == outlier.Warming && is == "ready":
-		return "warming"
 	}
 	return is
 }

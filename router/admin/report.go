@@ -57,6 +57,7 @@ func (m *Metrics) Models(names ...string) { m.models.Admit(names...) }
 
 // Policy names the policy in force.
 func (m *Metrics) Policy(name string) {
+	m.policies.Admit(name)
 	label := m.policies.Value(name)
 	m.policy.Store(&label)
 }

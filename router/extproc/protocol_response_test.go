@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/presage-router/presage/features/fleet"
+	"github.com/presage-router/presage/router"
 )
 
 func TestP35ResponseTrailersGRPC(t *testing.T) {
@@ -116,6 +117,29 @@ func TestDecisionHeader(t *testing.T) {
 			t.Errorf("changed answers are not in force: %v", r)
 		}
 	}
+}
+
+// TestArmHeader: with the decision's id goes the arm of an experiment.
+func TestArmHeader(t *testing.T) {
+	l := newLab(t, labOptions{policy: inArm{first{}}, Options: Options{Answer: Answer{DecisionHeader: true}}})
+	tr := l.run(errReset, join(wholeChat(), ok())...)
+	got := map[string]string{}
+	for _, r := range tr.replies {
+		for _, h := range r.GetResponseHeaders().GetResponse().GetHeaderMutation().GetSetHeaders() {
+			got[h.Header.Key] = string(h.Header.RawValue)
+		}
+	}
+	if o := l.only(); got[ArmHeader] != "treatment" || got[DecisionHeader] != o.ID || o.Arm != "treatment" {
+		t.Errorf("set %v, observed arm %q", got, o.Arm)
+	}
+}
+
+// inArm puts every decision into an arm.
+type inArm struct{ router.Policy }
+
+func (p inArm) Route(q *router.Query, d *router.Decision) error {
+	d.Arm = "treatment"
+	return p.Policy.Route(q, d)
 }
 
 // TestLocalReplyOfTheGateway: the gateway may answer by itself while the body is still coming, and

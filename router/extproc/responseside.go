@@ -15,6 +15,9 @@ import (
 // DecisionHeader names the response header that carries the id of the decision, where it is wanted.
 const DecisionHeader = "x-presage-decision"
 
+// ArmHeader names the one that carries the experiment arm, beside it, where there is one.
+const ArmHeader = "x-presage-arm"
+
 // responseSide is the direction from the endpoint to the client.
 type responseSide struct {
 	phase  phase
@@ -66,6 +69,9 @@ func (x *exchange) responseHeaders(now time.Time, f *frame) {
 	}
 	if x.answer.DecisionHeader && !x.routed.IsZero() {
 		c.Set = append(c.Set, wire.Header{Name: DecisionHeader, Value: x.flight.ID.String()})
+		if arm := x.flight.Decision.Arm; arm != "" {
+			c.Set = append(c.Set, wire.Header{Name: ArmHeader, Value: arm})
+		}
 	}
 	if c.Remove = p.remove; len(c.Set)+len(c.Remove) == 0 {
 		x.out = append(x.out, one(replyResponseHeaders))

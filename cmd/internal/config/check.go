@@ -43,14 +43,21 @@ func (d *decoder) check(c *Config) {
 			d.fault(d.line(key), key, fmt.Sprintf("%s is no longer than the time between two readings, %s: every page would be too old", span(age), span(rarest)), "write more than "+span(rarest))
 		}
 	}
+	d.checkPolicy(c, "policy", c.Policy)
+	d.checkExperiment(c)
+}
+
+// checkPolicy reports a name that neither a built-in policy nor a profile has.
+func (d *decoder) checkPolicy(c *Config, key, name string) {
 	all := slices.Concat(d.policies, slices.Sorted(maps.Keys(c.Profiles)))
-	if !slices.Contains(all, c.Policy) {
-		do := "all: presage policies"
-		if near := meant(c.Policy, all); near != "" {
-			do = "nearest " + near + ", " + do
-		}
-		d.fault(d.line("policy"), "policy", fmt.Sprintf("%q unknown", shown(c.Policy)), do)
+	if slices.Contains(all, name) {
+		return
 	}
+	do := "all: presage policies"
+	if near := meant(name, all); near != "" {
+		do = "nearest " + near + ", " + do
+	}
+	d.fault(d.line(key), key, fmt.Sprintf("%q unknown", shown(name)), do)
 }
 
 func (d *decoder) checkListen(c *Config) {

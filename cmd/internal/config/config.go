@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/presage-router/presage/router"
+	"github.com/presage-router/presage/router/experiment"
 )
 
 // Config is a whole configuration. What [Load] returns has passed every check; lists and maps are
@@ -19,6 +20,9 @@ type Config struct {
 	Priorities map[string]int                // objective name -> priority; higher is more urgent
 	Policy     string                        // a built-in policy or a profile below
 	Profiles   map[string]router.ProfileSpec // weighted policies by name; fallbacks follow from Answer
+	Experiment Experiment
+	Shadow     []string // policies that decide beside, without effect
+	Outliers   bool     // endpoints that fail or hang are kept out
 	Drain      Drain
 	Admin      Admin
 	Log        Log
@@ -91,6 +95,24 @@ type Answer struct {
 // SLO is what requests must meet when they name no SLO themselves; 0 means none.
 type SLO struct{ TTFT, ITL time.Duration }
 
+// Experiment compares policies on live traffic; see package experiment. Without arms there is none.
+type Experiment struct {
+	Arms       []Arm  // in the order of the file
+	Control    string // one of the arms
+	Unit       string // a name of experiment.Units
+	Length     time.Duration
+	Washout    time.Duration
+	HoldBack   float64
+	Seed       int
+	Guardrails map[string]float64 // margin by metric; nil: the usual ones
+}
+
+// Arm is one policy of an experiment, by name, with its share.
+type Arm struct {
+	Policy string
+	Share  float64
+}
+
 // Drain says how long open requests may run on after the service was told to stop.
 type Drain struct{ Timeout time.Duration }
 
@@ -116,6 +138,10 @@ func Default() *Config {
 		Answer: Answer{Endpoints: 1},
 		SLO:    SLO{TTFT: time.Second, ITL: 50 * time.Millisecond},
 		Policy: "weighted",
-		Drain:  Drain{Timeout: 30 * time.Second},
+		Experiment: Experiment{
+			Unit: experiment.BySession.String(), Length: experiment.DefaultLength, Washout: experiment.DefaultWashout, Seed: 1,
+		},
+		Outliers: true,
+		Drain:    Drain{Timeout: 30 * time.Second},
 	}
 }

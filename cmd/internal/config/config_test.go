@@ -117,10 +117,15 @@ func TestEveryKeyIsRead(t *testing.T) {
 			},
 			"weighted": {Scorers: map[string]*float64{"queue": ptr(1)}},
 		},
-		SLO:   SLO{ITL: 80 * time.Millisecond},
-		Drain: Drain{},
-		Admin: Admin{Token: "0123456789abcdef", Hosts: []string{"presage", "presage.default.svc"}},
-		Log:   Log{Level: -4},
+		SLO: SLO{ITL: 80 * time.Millisecond},
+		Experiment: Experiment{
+			Arms: []Arm{{"mine", 0.75}, {"round-robin", 0.25}}, Control: "round-robin", Unit: "block", Length: 4 * time.Minute, Washout: time.Minute,
+			HoldBack: 0.1, Seed: 7, Guardrails: map[string]float64{"slo": 0.1, "ttft_p90": 2},
+		},
+		Shadow: []string{"least-request"},
+		Drain:  Drain{},
+		Admin:  Admin{Token: "0123456789abcdef", Hosts: []string{"presage", "presage.default.svc"}},
+		Log:    Log{Level: -4},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -168,10 +168,6 @@ func later(key string) string {
 	switch key {
 	case "models":
 		return "model files"
-	case "experiment":
-		return "experiments"
-	case "shadow":
-		return "shadow policies"
 	case "trace":
 		return "the trace log"
 	case "fleet.endpoints.kubernetes":

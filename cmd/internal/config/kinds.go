@@ -72,6 +72,21 @@ func boolOption(key, about string, dst *bool) option {
 	}}
 }
 
+// switchOption is on or off, as YAML's older true and false.
+func switchOption(key, about string, dst *bool) option {
+	state := "off"
+	if *dst {
+		state = "on"
+	}
+	o := choiceOption(key, about, &state, "on", "off")
+	set := o.set
+	o.set = func(d *decoder, key string, n *node) {
+		set(d, key, n)
+		*dst = state == "on"
+	}
+	return o
+}
+
 func intOption(key, about string, dst *int, least, most int) option {
 	kind := fmt.Sprintf("whole number, %d to %d", least, most)
 	def := strconv.Itoa(*dst)

@@ -41,7 +41,7 @@ func (c *Config) options() []option {
 		rewriteOption(&c.Request.Rewrite),
 
 		intOption("answer.endpoints", "Addresses named to the gateway, best first. More than 1 needs a gateway that walks lists (Envoy's `override_host`); an `ORIGINAL_DST` cluster answers 503 to a list.", &c.Answer.Endpoints, 1, 8),
-		boolOption("answer.decision_header", "Adds `x-presage-decision` to answers: the id that `presage explain` takes.", &c.Answer.DecisionHeader),
+		boolOption("answer.decision_header", "Adds `x-presage-decision` to answers, the id that `presage explain` takes, and `x-presage-arm` where there is an experiment.", &c.Answer.DecisionHeader),
 		boolOption("answer.clear_route_cache", "Has the gateway choose its route again after the decision. Needed only where routes match on headers set by the decision.", &c.Answer.ClearRouteCache),
 
 		durationOption("slo.ttft", "SLO of the time to first token for requests that name none; 0s: none.", &c.SLO.TTFT, 0, time.Hour),
@@ -50,6 +50,8 @@ func (c *Config) options() []option {
 
 		policyOption(&c.Policy),
 		profilesOption(&c.Profiles),
+	}, c.experimentOptions(), []option{
+		switchOption("outliers", "Keeps endpoints that fail, hang or cannot be reached out of the decisions until a probe succeeds; at most 30 % of a model's, never a lone one.", &c.Outliers),
 
 		durationOption("drain.timeout", "How long open requests may run on after SIGTERM; 0s cuts them at once.", &c.Drain.Timeout, 0, 24*time.Hour),
 		levelOption(&c.Log.Level),

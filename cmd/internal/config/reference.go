@@ -24,7 +24,7 @@ func Reference() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.key, o.kind, code(o.def), o.about)
 	}
-	b.WriteString(referenceProfiles)
+	b.WriteString(referenceExperiments + referenceProfiles)
 	fmt.Fprintf(&b, "- filters: %s\n- scorers: %s\n- pickers: %s\n",
 		codes(router.FilterNames()), codes(router.ScorerNames()), codes(router.PickerNames()))
 	return b.String()
@@ -48,10 +48,31 @@ keys, numbers without a unit, impossible values and names that do not exist are 
 once. Every key but the source of endpoints has a default. An explicit 0 is a 0, never "unset".
 
 The file is watched. A change is checked first; a file with errors changes nothing, and the last good configuration goes on
-serving. ` + "`listen`, `tls`, `admin`, `fleet`, `request.max_body`, `request.total_bytes` and `request.decision_deadline`" + ` take effect at the
+serving. ` + "`listen`, `tls`, `admin`, `fleet`, `outliers`, `request.max_body`, `request.total_bytes` and `request.decision_deadline`" + ` take effect at the
 next start, everything else at once. (The histograms of the metrics page keep the SLOs of the start among their bounds.)
 
 Anchors, aliases and tags are not supported. The file is at most 64 KiB long.
+`
+
+const referenceExperiments = `
+## Experiments
+
+With ` + "`experiment`" + ` two or more policies share the traffic, and every decision, log line, metric and record says which arm it
+belongs to. A change of the file that leaves the experiment as it is keeps its state.
+
+` + "```yaml" + `
+experiment:
+  arms: {weighted: 0.5, least-request: 0.5}
+  unit: block                                # everybody meets one policy for a while
+  length: 5m
+  washout: 30s
+  guardrails: {slo: 0.05, errors: 0.02, ttft_p90: 1.25}
+shadow: [round-robin]                        # decides beside them, without effect
+` + "```" + `
+
+Arms by session or request share queues and caches: what differs between them is no measure of what a switch of everybody
+would bring. To go on measuring one policy against the former, give the former a share of 0 and hold blocks back for it:
+` + "`arms: {weighted: 1, least-request: 0}, control: least-request, hold_back: 0.1`" + `.
 `
 
 const referenceProfiles = `

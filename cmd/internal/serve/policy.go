@@ -43,16 +43,6 @@ func newPolicy(cfg *config.Config, name string, seed uint64) (router.Policy, err
 	return p, nil
 }
 
-// samePolicy reports whether both configurations make the same policy, which then keeps its state.
-func samePolicy(a, b *config.Config) bool {
-	if a.Policy != b.Policy || a.Answer.Endpoints != b.Answer.Endpoints {
-		return false
-	}
-	p, inA := a.Profiles[a.Policy]
-	q, inB := b.Profiles[b.Policy]
-	return inA == inB && sameProfile(p, q)
-}
-
 func sameProfile(p, q router.ProfileSpec) bool {
 	return slices.EqualFunc(p.Filters, q.Filters, func(f, g router.FilterSpec) bool { return f.Name == g.Name && sameNumber(f.Max, g.Max) }) &&
 		(p.Filters == nil) == (q.Filters == nil) && maps.EqualFunc(p.Scorers, q.Scorers, sameNumber) &&

@@ -38,7 +38,7 @@ func (s *Service) apply(next *config.Config) error {
 	}
 	var policy router.Policy
 	if !samePolicy(s.cfg, next) {
-		if policy, err = newPolicy(next, next.Policy, s.seed); err != nil {
+		if policy, err = s.compose(s.cfg, next); err != nil {
 			return err
 		}
 	}
@@ -76,6 +76,7 @@ func atNextStart(was, next *config.Config) []string {
 		{"tls", was.TLS == next.TLS},
 		{"admin", was.Admin.Token == next.Admin.Token && slices.Equal(was.Admin.Hosts, next.Admin.Hosts)},
 		{"fleet", was.Fleet == next.Fleet},
+		{"outliers", was.Outliers == next.Outliers},
 		{"request.max_body", was.Request.MaxBody == next.Request.MaxBody},
 		{"request.total_bytes", was.Request.TotalBytes == next.Request.TotalBytes},
 		{"request.decision_deadline", was.Request.DecisionDeadline == next.Request.DecisionDeadline},

@@ -114,7 +114,7 @@ func (s *Service) wire() error {
 	policy := s.deps.Policy
 	if policy == nil {
 		var err error
-		if policy, err = newPolicy(s.cfg, s.cfg.Policy, s.seed); err != nil {
+		if policy, err = s.compose(nil, s.cfg); err != nil {
 			return err
 		}
 	}
@@ -123,8 +123,9 @@ func (s *Service) wire() error {
 		return err
 	}
 	registry := telemetry.NewRegistry("presage", telemetry.ReadBuild())
+	outliers := s.outliers(s.cfg)
 	levels := []request.SLO{{TTFT: s.cfg.SLO.TTFT, ITL: s.cfg.SLO.ITL}}
-	if s.metrics, err = admin.NewMetrics(admin.MetricsOptions{Registry: registry, Fleet: s.fleet, SLO: levels, Prefixes: s.index.Stats, Scrapes: s.scraper.Stats}); err != nil {
+	if s.metrics, err = admin.NewMetrics(admin.MetricsOptions{Registry: registry, Fleet: s.fleet, SLO: levels, Prefixes: s.index.Stats, Scrapes: s.scraper.Stats, Outliers: outliers}); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	s.follows(policy)
@@ -134,6 +135,7 @@ func (s *Service) wire() error {
 		Fleet: s.fleet, Policy: policy, Prefixes: s.index, Ratios: s.ratios,
 		Observer: append(router.Observers{ring, s.metrics}, s.deps.Observers...),
 		Recorder: router.Recorders{ring, s.metrics},
+		Outliers: outliers,
 		Seed:     s.seed, Strict: s.cfg.Request.UnknownModel == config.Unknown404,
 	})
 	handler, err := admin.New(admin.Options{

@@ -73,6 +73,7 @@ func (c *toldChanges) tell(log *slog.Logger, p *adaptive.Policy) {
 // follows tells the metrics about a policy that came into force.
 func (s *Service) follows(p router.Policy) {
 	s.metrics.Policy(p.Name())
+	s.metrics.Composed(p)
 	a, _ := p.(*adaptive.Policy)
 	s.metrics.Adaptive(a)
 }

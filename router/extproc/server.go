@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
@@ -91,7 +92,8 @@ const serviceName = "envoy.service.ext_proc.v3.ExternalProcessor"
 const (
 	streamWindow = 1 << 20
 	connWindow   = 16 << 20
-	messageSlack = 1 << 20 // of a message beyond its body
+	messageSlack = 1 << 20   // of a message beyond its body
+	socketBuffer = 128 << 10 // a body of 220 KB takes two writes instead of seven
 )
 
 func serverOptions(o *Options, p *pool) []grpc.ServerOption {
@@ -102,6 +104,9 @@ func serverOptions(o *Options, p *pool) []grpc.ServerOption {
 		grpc.InitialConnWindowSize(connWindow),
 		grpc.MaxConcurrentStreams(o.Limits.Streams),
 		grpc.NumStreamWorkers(streamWorkers),
+		experimental.BufferPool(p), // gRPC's own clears what it lends
+		grpc.ReadBufferSize(socketBuffer),
+		grpc.WriteBufferSize(socketBuffer),
 		// Dead gateways must be noticed, and lively ones may ask whether we live.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),

@@ -190,6 +190,22 @@ func (p *Policy) look(now time.Time, s *fleet.Snapshot, flight int64) {
 	p.regime = regime
 }
 
+// Of returns the adaptive policy that p is, or the first one among the parts of a composed p, an
+// experiment or a shadow; nil if there is none.
+func Of(p router.Policy) *Policy {
+	switch p := p.(type) {
+	case *Policy:
+		return p
+	case interface{ Parts() []router.Policy }:
+		for _, part := range p.Parts() {
+			if a := Of(part); a != nil {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
 var (
 	_ router.Policy = (*Policy)(nil)
 	_ router.Ticker = (*Policy)(nil)

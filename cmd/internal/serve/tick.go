@@ -26,7 +26,7 @@ func (s *Service) tick(ctx context.Context) {
 				s.fleet.Snapshot(now, &snap)
 				t.Tick(now, &snap)
 			}
-			if a, ok := p.(*adaptive.Policy); ok {
+			if a := adaptive.Of(p); a != nil {
 				told.tell(s.log, a)
 			}
 		}
@@ -74,6 +74,5 @@ func (c *toldChanges) tell(log *slog.Logger, p *adaptive.Policy) {
 func (s *Service) follows(p router.Policy) {
 	s.metrics.Policy(p.Name())
 	s.metrics.Composed(p)
-	a, _ := p.(*adaptive.Policy)
-	s.metrics.Adaptive(a)
+	s.metrics.Adaptive(adaptive.Of(p))
 }

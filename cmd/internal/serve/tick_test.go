@@ -45,6 +45,18 @@ func TestPoliciesFollowTheFleet(t *testing.T) {
 	l.eventually("weights", func() bool { return strings.HasPrefix(l.metric(`presage_adaptive_weight{scorer="prefix"}`), "0.") })
 }
 
+// TestShadowsFollowTheFleet: an adaptive policy that only shadows is ticked and shown too.
+func TestShadowsFollowTheFleet(t *testing.T) {
+	c := testConfig()
+	c.Shadow = []string{"least-request", "adaptive"}
+	l := newLab(t, c, Deps{Endpoints: endpoints(newEngine(t, "e1"))})
+	a := adaptive.Of(l.Router().Policy())
+	if a == nil {
+		t.Fatal("not found")
+	}
+	l.eventually("weights", func() bool { return l.metric(`presage_adaptive_weight{scorer="prefix"}`) != "" })
+}
+
 // TestChangesAreLogged: one line per change, with its reason, what the detectors saw and the weights;
 // each once.
 func TestChangesAreLogged(t *testing.T) {

@@ -18,6 +18,7 @@ type class struct {
 	phi     *ridge.Model // of Law.Phi and the share of prefill in mixed steps
 	steps   int          // windows of token counting learned
 	answer  float64
+	context fading // mean context of a stream
 	trust   fading
 	targets [targets]target
 	refit   [targets]time.Time // not before
@@ -33,6 +34,7 @@ const (
 	lawClip      = 0.4
 	answerGain   = 0.02
 	trustKeep    = 0.99
+	contextKeep  = 0.995
 	minTheta1    = 1e-6 // seconds per token: a million tokens per second
 	minPhi0      = 1e-4
 	minPhi       = 0
@@ -76,11 +78,20 @@ func (c *class) law() Law {
 	}
 }
 
+// flow is what passes through the endpoints of the class.
+func (c *class) flow() flow {
+	f := flow{answer: max(c.answer, 1)}
+	if v := c.context.mean(); v == v {
+		f.context = v
+	}
+	return f
+}
+
 // learnFirst teaches the law one TTFT.
 func (c *class) learnFirst(s *slot, x *features.Vector, y float64, without *Without) {
 	law := c.law()
 	sc := s.scale(without)
-	w := law.read(x, sc, c.answer)
+	w := law.read(x, sc, c.flow())
 	if w.overdue > 0 || w.kvShort > 0 {
 		return // what the law does not explain must not bend it
 	}
@@ -98,7 +109,7 @@ func (c *class) learnGap(s *slot, x *features.Vector, y float64) {
 		return
 	}
 	law := c.law()
-	w := law.read(x, unscaled, c.answer)
+	w := law.read(x, unscaled, c.flow())
 	row := [4]float64{1, w.together, w.mid / 1e3, 0}
 	c.phi.Learn(row[:], y*(1-w.rho))
 }
@@ -115,7 +126,7 @@ func (c *class) learnAnswer(o *features.Observation) {
 }
 
 func (c *class) freeze(slots []slot) *frozenClass {
-	f := &frozenClass{id: c.id, law: c.law(), prior: c.prior, answer: max(c.answer, 1), trust: 1, sigma: c.sigma(slots)}
+	f := &frozenClass{id: c.id, law: c.law(), prior: c.prior, flow: c.flow(), trust: 1, sigma: c.sigma(slots)}
 	if v := c.trust.mean(); v == v && v < 0.995 {
 		f.trust = v
 	}

@@ -52,7 +52,7 @@ type frozenSlot struct {
 type frozenClass struct {
 	id         fleet.ClassID
 	law, prior Law
-	answer     float64 // expected tokens of an answer
+	flow       flow
 	trust      float64 // share of the blocks matched in the index that engines really held
 	sigma      float64 // of log errors between endpoints
 	targets    [targets]frozenTarget
@@ -96,7 +96,7 @@ func (b *Batch) Size(n int) {
 
 // blank is a class about which nothing was learned.
 func blank(id fleet.ClassID, prior Law) *frozenClass {
-	c := &frozenClass{id: id, law: prior, prior: prior, answer: firstAnswer, trust: 1, sigma: firstSigma}
+	c := &frozenClass{id: id, law: prior, prior: prior, flow: flow{answer: firstAnswer}, trust: 1, sigma: firstSigma}
 	for t := range c.targets {
 		c.targets[t].weights[memberLaw] = 1
 		c.targets[t].short, c.targets[t].long = math.NaN(), math.NaN()
@@ -194,7 +194,7 @@ func (f *Frozen) Judge(x *features.Vector, at *features.Where, fore *features.Fo
 // one forecasts one row, given what the trees said; with said, every member is asked.
 func (f *Frozen) one(x *features.Vector, at *features.Where, c *frozenClass, leaves *[targets * 2]float64, fore *features.Forecast, said *features.Said) {
 	sc := f.scale(at)
-	w := c.law.read(x, sc, c.answer)
+	w := c.law.read(x, sc, c.flow)
 	hit := x.At(features.Prompt) - w.u
 	price := &fore.Price
 	first, kv := c.law.first(sc, &w), c.law.wait(sc, &w)
@@ -209,12 +209,12 @@ func (f *Frozen) one(x *features.Vector, at *features.Where, c *frozenClass, lea
 	gap := c.law.gap(sc, &w)
 	*price = features.Price{
 		First: float32(first), KVWait: float32(kv), Prefill: float32(c.law.prefill(sc, &w)),
-		Decode: float32(c.answer * gap), Sigma: float32(c.sigma),
+		Decode: float32(c.flow.answer * gap), Sigma: float32(c.sigma),
 	}
 	laws := [targets]float64{first + kv, gap}
 	var priors [targets]float64
 	if said != nil || c.targets[TTFT].weights[memberPrior] >= minVoice || c.targets[ITL].weights[memberPrior] >= minVoice {
-		v := c.prior.read(x, unscaled, c.answer)
+		v := c.prior.read(x, unscaled, c.flow)
 		priors = [targets]float64{c.prior.first(unscaled, &v) + c.prior.wait(unscaled, &v), c.prior.gap(unscaled, &v)}
 	}
 	stratum := conformal.Stratum(x.At(features.Pending) + x.At(features.Streams))

@@ -62,8 +62,25 @@ const (
 	minKV       = 0.01
 )
 
+// flow is what passes through the endpoints of a class: what a router can know of the future.
+type flow struct {
+	answer  float64 // expected tokens of an answer
+	context float64 // mean context of a stream; 0: not known yet
+}
+
+// ahead is the context of the streams half-way through an answer that begins now. Half of today's
+// streams, the younger ones, will still be there and longer by half an answer; the others will have
+// been replaced by streams like any. Today's context alone would call an endpoint of young streams
+// lightly loaded and one of old streams, about to end, heavily.
+func (f flow) ahead(context, streams float64) float64 {
+	if f.context <= 0 {
+		return context
+	}
+	return 0.5*(context+streams*f.answer/2) + 0.5*streams*f.context
+}
+
 // read puts a vector in the terms of the law, with what it says of the request ahead.
-func (l *Law) read(x *features.Vector, sc scale, answer float64) (w workload) {
+func (l *Law) read(x *features.Vector, sc scale, fl flow) (w workload) {
 	n := x.At(features.Prompt)
 	w.u = x.At(features.Uncached)
 	w.att = w.u * (n - w.u/2) // u*(c+u/2), c = n-u
@@ -85,9 +102,10 @@ func (l *Law) read(x *features.Vector, sc scale, answer float64) (w workload) {
 	load := l.Theta[1]*x.At(features.PrefillLoad) + l.Theta[2]*x.At(features.AttentionLoad)
 	w.rho = min(maxRho, max(0, sc.step*load))
 	pending, ahead := x.At(features.Pending), x.At(features.PendingPrompt)
+	answer := fl.answer
 	w.answer = answer
 	w.together = w.streams + pending + 1
-	w.mid = w.context + ahead + n + answer/2
+	w.mid = fl.ahead(w.context, w.streams) + ahead + n + answer/2
 	capacity := x.At(features.KVTokens)
 	if usage := float64(x[features.KVUsage]); capacity > 0 && usage == usage {
 		w.kvUsed = max(usage, minKV) * capacity

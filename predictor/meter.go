@@ -85,6 +85,7 @@ func (l *Learner) Watch(snap *fleet.Snapshot) {
 		}
 		c.phi.Learn(row[:], w.gap/factor)
 		s.step.learn(math.Log(w.gap/said), stepGain, 5)
+		c.context.add(w.context/max(w.streams, 1), contextKeep)
 		c.steps++
 		c.dirty = true
 		l.Counts.Steps++

@@ -17,6 +17,7 @@ const (
 	offsetCap  = 3.0 // e^3 is 20 times slower
 	shrink     = 8.0 // observations at which an offset counts half
 	pull       = 0.002
+	deadZone   = 0.08
 )
 
 // learn moves the offset by a residual, the logarithm of actual over foretold: gain max(least,
@@ -32,7 +33,13 @@ func (o *offset) learn(residual, least, slow float64) {
 	o.left.add(r, 0.95)
 }
 
-func (o *offset) factor() float64 { return math.Exp(o.log * o.n / (o.n + shrink)) }
+// factor is what the law is multiplied by. Small offsets are not believed: what the law does not
+// explain of equal engines under unequal load is a fault of the law, and believing it would send
+// the next request to where the law errs most.
+func (o *offset) factor() float64 {
+	v := o.log * o.n / (o.n + shrink)
+	return math.Exp(math.Copysign(max(0, math.Abs(v)-deadZone), v))
+}
 
 func (s *slot) scale(without *Without) scale {
 	if s == nil || without.Offsets {

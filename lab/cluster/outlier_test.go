@@ -71,6 +71,33 @@ func TestFailingEnginesGetNoRequests(t *testing.T) {
 	}
 }
 
+// TestCrawlingEngineIsOut: an engine a hundred times slower is left to probes, one three times slower
+// is for policies to price.
+func TestCrawlingEngineIsOut(t *testing.T) {
+	for factor, want := range map[float64]outlier.Cause{100: outlier.Slow, 3: outlier.NoCause} {
+		causes := map[outlier.Cause]int{}
+		d := &outlier.Detector{Changed: func(c outlier.Change) {
+			if c.Kind == outlier.Out {
+				causes[c.Cause]++
+			}
+		}}
+		src := steady(6000, 20*time.Millisecond)
+		for i := range src.Jobs {
+			src.Jobs[i].OutputTokens = 300
+		}
+		cfg := Config{Nodes: h100s(t, 4), Policy: policy(t, "round-robin"), Outliers: d, Progress: 1, Events: []Event{
+			{At: 10 * time.Second, Nodes: []int{2}, Kind: Slow, Factor: factor},
+		}}
+		recs, _ := records(t, cfg, src)
+		late := tallyOf(recs, 2, 25*time.Second, time.Hour)
+		share := float64(late.there) / float64(late.sent)
+		if (causes[want] > 0) != (want != outlier.NoCause) || want == outlier.NoCause && (len(causes) > 0 || share < 0.2) || want == outlier.Slow && share > 0.05 {
+			t.Errorf("%v times slower: %v, %.3f of the requests", factor, causes, share)
+		}
+		t.Logf("%v times slower: %v, %.3f of the requests", factor, causes, share)
+	}
+}
+
 // TestHealthyEnginesStayIn: nothing is ejected under load, with clients that leave and with a slow engine.
 func TestHealthyEnginesStayIn(t *testing.T) {
 	d := &outlier.Detector{Changed: func(c outlier.Change) { t.Errorf("%+v", c) }}

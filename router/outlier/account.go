@@ -31,12 +31,13 @@ const (
 	Rate
 	Silent
 	Unreachable
+	Slow
 	numCauses
 )
 
 // String returns the cause's name in metrics.
 func (c Cause) String() string {
-	return [...]string{"none", "failures", "failure_rate", "silent", "unreachable"}[c]
+	return [...]string{"none", "failures", "failure_rate", "silent", "unreachable", "slow"}[c]
 }
 
 const (
@@ -72,7 +73,8 @@ type account struct {
 	blind      bool // it serves although its page cannot be read
 	dark       bool // its page could not be reached when last looked at
 
-	quiet quiet
+	quiet   quiet
+	strides strides
 
 	ejections [numCauses]uint64
 	probes    uint64

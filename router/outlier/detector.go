@@ -31,6 +31,7 @@ type Detector struct {
 	accounts []account // by slot
 	round    uint64    // of Screen; accounts of this round are in the fleet
 	changes  []Change  // not told yet
+	paced    time.Time // when paces were last compared
 }
 
 // Screen takes endpoints that do not work out of a decision's candidates: keep[i] becomes false and
@@ -41,6 +42,10 @@ func (d *Detector) Screen(now time.Time, snap *fleet.Snapshot, stream bool, rng 
 	d.mu.Lock()
 	defer d.unlock()
 	d.meet(now, snap)
+	if now.Sub(d.paced) >= paceEvery {
+		d.paced = now
+		d.pace(now, snap)
+	}
 	probe = -1
 	left := 0
 	for i := range snap.States {

@@ -15,6 +15,9 @@
 //     waiting there should take. Answers that are not streamed are silent by nature and do not count.
 //   - [Unreachable]: the metrics page, which is served at the same address, got no HTTP answer three
 //     times in a row, and no token came for a second.
+//   - [Slow]: for 5 s, second by second, the tokens of its answers (at least 4) came 10 times as slowly
+//     as on average from the others of its model, GPU and width, of which at least two stream, and
+//     less often than every 250 ms. What is slower by less is for policies to price.
 //
 // What the client caused (4xx) and requests that clients gave up never count as failures.
 //

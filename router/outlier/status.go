@@ -43,4 +43,4 @@ func (d *Detector) Report(dst []Status) []Status {
 }
 
 // Causes are the causes of ejections, as they index [Status.Ejections].
-func Causes() []Cause { return []Cause{Failures, Rate, Silent, Unreachable} }
+func Causes() []Cause { return []Cause{Failures, Rate, Silent, Unreachable, Slow} }

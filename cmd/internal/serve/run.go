@@ -28,7 +28,7 @@ func (s *Service) Run(ctx context.Context) error {
 			}
 		})
 	}
-	for _, f := range []func(context.Context){s.follow, s.upkeep, s.scrape, s.tick} {
+	for _, f := range []func(context.Context){s.follow, s.upkeep, s.scrape, s.tick, s.tutor.run} {
 		informing.Go(func() { f(informed) })
 	}
 	start(&serving, func() error { return s.ext.Serve(s.open.extproc) })

@@ -19,6 +19,7 @@ import (
 	"github.com/presage-router/presage/features/request"
 	"github.com/presage-router/presage/features/scrape"
 	"github.com/presage-router/presage/internal/telemetry"
+	"github.com/presage-router/presage/predictor"
 	"github.com/presage-router/presage/router"
 	"github.com/presage-router/presage/router/admin"
 	"github.com/presage-router/presage/router/extproc"
@@ -52,6 +53,7 @@ type Service struct {
 	source  discover.Source // nil: endpoints come from SetEndpoints alone
 	scraper *scrape.Scraper
 	metrics *admin.Metrics
+	tutor   *tutor
 	pages   *http.Server // of the admin address
 
 	ran, seen, draining atomic.Bool // Run was called; there was an endpoint; no new requests are wanted
@@ -131,12 +133,13 @@ func (s *Service) wire() error {
 	s.follows(policy)
 	s.metrics.Reloaded(time.Now(), s.generation, true)
 	ring := admin.NewRing(admin.RingOptions{})
+	s.tutor = newTutor(s.fleet, predictor.Options{})
 	s.router = router.New(router.Options{
 		Fleet: s.fleet, Policy: policy, Prefixes: s.index, Ratios: s.ratios,
-		Observer: append(router.Observers{ring, s.metrics}, s.deps.Observers...),
+		Observer: append(router.Observers{ring, s.metrics, s.tutor}, s.deps.Observers...),
 		Recorder: router.Recorders{ring, s.metrics},
-		Outliers: outliers,
-		Seed:     s.seed, Strict: s.cfg.Request.UnknownModel == config.Unknown404,
+		Outliers: outliers, Forecast: &s.tutor.handle,
+		Seed: s.seed, Strict: s.cfg.Request.UnknownModel == config.Unknown404,
 	})
 	handler, err := admin.New(admin.Options{
 		Address: s.cfg.Listen.Admin, Token: s.cfg.Admin.Token, Hosts: s.cfg.Admin.Hosts,

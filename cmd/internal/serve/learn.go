@@ -1,0 +1,131 @@
+package serve
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/presage-router/presage/features"
+	"github.com/presage-router/presage/features/fleet"
+	"github.com/presage-router/presage/predictor"
+	"github.com/presage-router/presage/router"
+)
+
+const (
+	watchEvery = 100 * time.Millisecond // of step times
+	refitAfter = 15 * time.Second       // between two fits of the trees of one class and target
+	lessons    = 2048                   // records that may wait to be learned
+	atOnce     = 64                     // records learned before what was learned is published
+)
+
+// tutor learns from finished requests in a goroutine of its own and publishes what it learned. Its
+// Observer methods never block: when records come faster than they are learned, some are dropped and
+// counted.
+type tutor struct {
+	fleet   *fleet.Fleet
+	learner *predictor.Learner // of run alone
+	handle  predictor.Handle
+	queue   chan lesson
+	dropped atomic.Uint64
+	seen    atomic.Pointer[predictor.Report]
+}
+
+// lesson is a record, taken at its first token or at its end.
+type lesson struct {
+	first bool
+	obs   features.Observation
+}
+
+func newTutor(f *fleet.Fleet, o predictor.Options) *tutor {
+	o.RefitAfter = refitAfter
+	t := &tutor{fleet: f, learner: predictor.NewLearner(o), queue: make(chan lesson, lessons)}
+	t.publish()
+	return t
+}
+
+// First implements [router.FirstObserver].
+func (t *tutor) First(o *features.Observation) { t.give(lesson{first: true, obs: *o}) }
+
+// Observe implements [router.Observer].
+func (t *tutor) Observe(o *features.Observation) { t.give(lesson{obs: *o}) }
+
+func (t *tutor) give(l lesson) {
+	if l.obs.Schema == "" {
+		return
+	}
+	select {
+	case t.queue <- l:
+	default:
+		t.dropped.Add(1)
+	}
+}
+
+// run learns until ctx is done.
+func (t *tutor) run(ctx context.Context) {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	var snap fleet.Snapshot
+	fitted := make(chan *predictor.Fit, 1)
+	fitting := false
+	defer func() {
+		if fitting {
+			<-fitted
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case l := <-t.queue:
+			t.learn(&l)
+			for range atOnce {
+				select {
+				case l = <-t.queue:
+					t.learn(&l)
+					continue
+				default:
+				}
+				break
+			}
+		case now := <-ticker.C:
+			t.fleet.Snapshot(now, &snap)
+			for i := range snap.States {
+				t.learner.Meet(snap.States[i].Class)
+			}
+			t.learner.Watch(&snap)
+			if !fitting {
+				if f := t.learner.Due(now); f != nil {
+					fitting = true
+					go func() { f.Run(); fitted <- f }()
+				}
+			}
+		case f := <-fitted:
+			fitting = false
+			_ = t.learner.Adopt(f) // trees that cannot be fitted leave the old ones
+		}
+		t.publish()
+	}
+}
+
+func (t *tutor) learn(l *lesson) {
+	if l.first {
+		t.learner.First(&l.obs)
+	} else {
+		t.learner.End(&l.obs)
+	}
+}
+
+// publish makes what was learned the next decision's forecast.
+func (t *tutor) publish() {
+	if !t.learner.News() {
+		return
+	}
+	t.handle.Store(t.learner.Freeze())
+	r := t.learner.Report()
+	t.seen.Store(&r)
+}
+
+var (
+	_ router.FirstObserver = (*tutor)(nil)
+	_ router.Observer      = (*tutor)(nil)
+)

@@ -16,6 +16,7 @@ import (
 	"github.com/presage-router/presage/internal/telemetry"
 	"github.com/presage-router/presage/router"
 	"github.com/presage-router/presage/router/admin"
+	"github.com/presage-router/presage/router/outlier"
 )
 
 // Decide is the cost of a decision in process, as the service makes it: snapshot, prefix match, policy,
@@ -90,7 +91,7 @@ func (b *Decide) router() (*router.Router, error) {
 	}
 	return router.New(router.Options{
 		Fleet: f, Policy: b.Policy, Prefixes: prefix.NewIndex(prefix.Options{}), Ratios: new(request.Ratios),
-		Observer: router.Observers{ring, metrics}, Recorder: router.Recorders{ring, metrics}, Seed: 1,
+		Observer: router.Observers{ring, metrics}, Recorder: router.Recorders{ring, metrics}, Outliers: &outlier.Detector{}, Seed: 1,
 	}), nil
 }
 

@@ -7,11 +7,12 @@ import (
 
 // Engine is one engine. It belongs to one goroutine; see the package comment for how it is driven.
 type Engine struct {
-	cfg   Config
-	pace  pace
-	rng   *rand.Rand
-	cache *cache
-	lora  lora
+	cfg    Config
+	pace   pace
+	source *rand.PCG
+	rng    *rand.Rand // of source
+	cache  *cache
+	lora   lora
 
 	reqs    []state // slot 0 is unused
 	unused  []int32
@@ -74,7 +75,8 @@ func New(cfg Config) (*Engine, error) {
 	if err := cfg.defaults(); err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x656e67696e65))}
+	e := &Engine{cfg: cfg, source: rand.NewPCG(cfg.Seed, 0x656e67696e65)}
+	e.rng = rand.New(e.source)
 	e.reset()
 	return e, nil
 }

@@ -107,11 +107,11 @@ func TestGuardrailsHaveMargins(t *testing.T) {
 	}
 }
 
-// TestFalseTripRate: in 25 simulated days of A/A experiments with common bursts no guardrail trips,
+// TestFalseTripRate: in 15 simulated days of A/A experiments with common bursts no guardrail trips,
 // where 1 in 190 days is what the package promises; the tests would trip if each look were taken at
 // the usual 5 %.
 func TestFalseTripRate(t *testing.T) {
-	const days, cells = 25, 24 * 3600 / 5
+	const days, cells = 15, 24 * 3600 / 5
 	rng := rand.New(rand.NewPCG(11, 1))
 	usual := 0
 	for day := range days {

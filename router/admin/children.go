@@ -50,6 +50,8 @@ type hot struct {
 	sloTotal, sloMet    children[two, prometheus.Counter]
 	decisions           children[two, prometheus.Counter]
 	deciding, spent     children[one, prometheus.Observer]
+
+	foretoldTTFT, foretoldITL children[one, prometheus.Observer]
 }
 
 // bind makes the series those of the metrics.
@@ -67,4 +69,6 @@ func (h *hot) bind(m *Metrics) {
 	h.decisions.child = func(k two) prometheus.Counter { return m.decisions.WithLabelValues(k[:]...) }
 	h.deciding.child = func(k one) prometheus.Observer { return m.deciding.WithLabelValues(k[:]...) }
 	h.spent.child = func(k one) prometheus.Observer { return m.spent.WithLabelValues(k[:]...) }
+	h.foretoldTTFT.child = func(k one) prometheus.Observer { return m.foretoldTTFT.WithLabelValues(k[:]...) }
+	h.foretoldITL.child = func(k one) prometheus.Observer { return m.foretoldITL.WithLabelValues(k[:]...) }
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,7 @@ type MetricsOptions struct {
 	Prefixes func() prefix.Stats                                      // nil: none are shown
 	Scrapes  func(now time.Time, dst []scrape.Status) []scrape.Status // appends how scraping goes; nil: not shown
 	Outliers *outlier.Detector                                        // nil: not shown
+	Learner  func() Learning                                          // how the learner is doing; nil: not shown
 	SLO      []request.SLO                                            // configured levels, which become bucket bounds
 }
 
@@ -63,13 +65,19 @@ type Metrics struct {
 	streamErrors *prometheus.CounterVec
 	spent        *prometheus.HistogramVec
 	shed         *prometheus.CounterVec
-	dropped      *prometheus.CounterVec
 
-	hot    hot
-	herd   herd
-	ttfts  ttfts
-	reload reload
-	policy atomic.Pointer[string]
+	foretoldTTFT, foretoldITL *prometheus.HistogramVec
+	forecastError             *prometheus.HistogramVec
+	forecastChecked           *prometheus.CounterVec
+	forecastCovered           *prometheus.CounterVec
+
+	badUsage atomic.Uint64
+	foretold foretold
+	hot      hot
+	herd     herd
+	ttfts    ttfts
+	reload   reload
+	policy   atomic.Pointer[string]
 
 	adaptive atomic.Pointer[adaptive.Policy]
 	composed atomic.Pointer[router.Policy]
@@ -123,15 +131,24 @@ func NewMetrics(o MetricsOptions) (*Metrics, error) {
 		streamErrors: counter("extproc_stream_errors_total", "Streams that ended with another status than OK, by status.", "code"),
 		spent:        timer("extproc_seconds", "Time the service added, by phase.", "phase"),
 		shed:         counter("shed_total", "Requests turned away for want of capacity, by reason.", "reason"),
-		dropped:      counter("observations_dropped_total", "Observations or parts of them that could not be used.", "reason"),
+
+		foretoldTTFT:    histogram("foretold_ttft_seconds", "Median forecasts of the time to first token, for completed requests on the endpoint they were made for.", telemetry.WithLimits(telemetry.TTFTBounds, ttft...), "model"),
+		foretoldITL:     histogram("foretold_itl_seconds", "Median forecasts of the mean gap, for the same requests.", telemetry.WithLimits(telemetry.ITLBounds, itl...), "model"),
+		forecastError:   histogram("forecast_error_ratio", "Errors of the median forecasts of completed requests, relative to what happened, by whether the policy chose the endpoint or explored.", telemetry.ErrorBounds, "target", "split"),
+		forecastChecked: counter("forecast_checked_total", "Forecasts that could be compared with what happened.", "target"),
+		forecastCovered: counter("forecast_covered_total", "Of these, the ones where what happened was no more than the quantile foretold.", "target", "quantile"),
 	}
 	m.hot.bind(m)
 	m.ttfts.by = map[string]*sum{}
+	if err := errors.Join(m.foretold.ttft.bind(m, targetTTFT), m.foretold.itl.bind(m, targetITL)); err != nil {
+		return nil, err
+	}
 	for _, c := range []prometheus.Collector{
 		m.requests, m.inflight, m.ttft, m.itl, m.duration, m.prompt, m.cached, m.output, m.sloTotal, m.sloMet, m.sloMissed,
-		m.decisions, m.deciding, m.fallbacks, m.filtered, m.streams, m.streamErrors, m.spent, m.shed, m.dropped,
+		m.decisions, m.deciding, m.fallbacks, m.filtered, m.streams, m.streamErrors, m.spent, m.shed,
+		m.foretoldTTFT, m.foretoldITL, m.forecastError, m.forecastChecked, m.forecastCovered,
 		&collector{m: m, fleet: o.Fleet, now: o.Now, held: o.Prefixes, scraped: o.Scrapes, outliers: o.Outliers},
-		&tuning{m: m}, &trial{m: m},
+		&tuning{m: m}, &trial{m: m}, &pupil{m: m, state: o.Learner},
 	} {
 		if err := o.Registry.Register(c); err != nil {
 			return nil, err
@@ -179,6 +196,7 @@ func (m *Metrics) Observe(o *features.Observation) {
 		m.hot.output.of(one{model}).Add(float64(max(o.OutputTokens, 0)))
 	}
 	m.levels(o, model, arm)
+	m.judge(o, model)
 }
 
 // levels counts SLOs. A request that the client gave up tells nothing; one that failed missed.

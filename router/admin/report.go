@@ -28,7 +28,7 @@ func (m *Metrics) Refused(status int, reason string) {
 }
 
 // BadUsage tells that an answer reported impossible usage.
-func (m *Metrics) BadUsage() { m.dropped.WithLabelValues("usage").Inc() }
+func (m *Metrics) BadUsage() { m.badUsage.Add(1) }
 
 // StreamOpened tells that the gateway opened a stream.
 func (m *Metrics) StreamOpened() { m.streams.Inc() }

@@ -9,6 +9,7 @@ import (
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/predictor"
 	"github.com/presage-router/presage/router"
+	"github.com/presage-router/presage/router/admin"
 )
 
 const (
@@ -117,12 +118,20 @@ func (t *tutor) learn(l *lesson) {
 
 // publish makes what was learned the next decision's forecast.
 func (t *tutor) publish() {
-	if !t.learner.News() {
+	news := t.learner.News()
+	if news {
+		t.handle.Store(t.learner.Freeze())
+	}
+	if seen := t.seen.Load(); !news && seen != nil && seen.Counts == t.learner.Counts {
 		return
 	}
-	t.handle.Store(t.learner.Freeze())
 	r := t.learner.Report()
 	t.seen.Store(&r)
+}
+
+// learning tells how learning goes.
+func (t *tutor) learning() admin.Learning {
+	return admin.Learning{Report: *t.seen.Load(), Overrun: t.dropped.Load()}
 }
 
 var (

@@ -127,7 +127,7 @@ func (s *Service) wire() error {
 	registry := telemetry.NewRegistry("presage", telemetry.ReadBuild())
 	outliers := s.outliers(s.cfg)
 	levels := []request.SLO{{TTFT: s.cfg.SLO.TTFT, ITL: s.cfg.SLO.ITL}}
-	if s.metrics, err = admin.NewMetrics(admin.MetricsOptions{Registry: registry, Fleet: s.fleet, SLO: levels, Prefixes: s.index.Stats, Scrapes: s.scraper.Stats, Outliers: outliers}); err != nil {
+	if s.metrics, err = admin.NewMetrics(admin.MetricsOptions{Registry: registry, Fleet: s.fleet, SLO: levels, Prefixes: s.index.Stats, Scrapes: s.scraper.Stats, Outliers: outliers, Learner: func() admin.Learning { return s.tutor.learning() }}); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	s.follows(policy)

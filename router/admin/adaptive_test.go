@@ -40,7 +40,7 @@ func TestAdaptiveMetrics(t *testing.T) {
 		`presage_adaptive_switches_total{to="distribution"} 0`, `presage_adaptive_changes_total 0`,
 		`presage_adaptive_detector_ratio{detector="burst"} 0`, `presage_adaptive_detector_active{detector="cache"} 0`,
 		`presage_adaptive_picks_total{static="other"} 0`, `presage_adaptive_picks_total{static="same"} 0`,
-		`presage_adaptive_weight{scorer="prefix"} 0.34`,
+		`presage_adaptive_weight{scorer="prefix"} 0.3`,
 	} {
 		if !strings.Contains(text, "\n"+line) {
 			t.Errorf("no %s", line)

@@ -19,6 +19,7 @@ type grammar struct {
 	Emulate emulateCommand `cmd:"" help:"Serve one emulated engine."`
 	Bench   benchCommand   `cmd:"" help:"Measure what the service costs."`
 
+	Foresee   foreseeCommand   `cmd:"" help:"Compare forecasts with what engines would really have done, on every endpoint."`
 	Compare   compareCommand   `cmd:"" help:"Compare policies on simulated engines, with the same arrivals."`
 	Validate  validateCommand  `cmd:"" help:"Compare simulated engines with measurements of real ones."`
 	Calibrate calibrateCommand `cmd:"" help:"Fit a simulated engine to a measurement file."`
@@ -36,7 +37,8 @@ var examples = map[string]string{
 	"bench idle":    "presage-lab bench idle --endpoints 8",
 	"bench soak":    "presage-lab bench soak --envoy PATH --clients 1000",
 	"bench sim":     "presage-lab bench sim --step token",
-	"compare":       "presage-lab compare --scenario herd --policies predictive,weighted,round-robin --seeds 3",
+	"compare":       "presage-lab compare --scenario herd --policies 'predictive;weighted;round-robin' --seeds 3",
+	"foresee":       "presage-lab foresee --scenario upgrade --ablate",
 	"calibrate":     "presage-lab calibrate measured.csv --run NAME",
 	"validate":      "presage-lab validate --data ../shared/data",
 	"emulate":       "presage-lab emulate --gpu H100 --model llama-3.1-8b --port 8101",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -95,6 +96,12 @@ func TestGoldenReference(t *testing.T) {
 	registry := serve.Policies()
 	for _, name := range registry.Names() {
 		policies.WriteString("| `" + name + "` | " + registry[name].About + " |\n")
+	}
+	policies.WriteString("\nKnobs are set behind the name, as in `predictive:stall=0.3,slo=0`.\n\n| policy | knob | default | bounds | what it is |\n|---|---|---|---|---|\n")
+	for _, name := range registry.Names() {
+		for _, k := range registry[name].Knobs {
+			fmt.Fprintf(&policies, "| `%s` | `%s` | %g | %g to %g | %s |\n", name, k.Name, k.Default, k.Low, k.High, k.About)
+		}
 	}
 	for page, got := range map[string]string{
 		"config.md":   config.Reference(),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -14,16 +15,29 @@ type policiesCommand struct {
 
 // Run lists the policies that a configuration may name.
 func (c *policiesCommand) Run(t *terminal.Terminal) error {
+	type knob struct {
+		Name    string  `json:"name"`
+		About   string  `json:"about"`
+		Default float64 `json:"default"`
+		Low     float64 `json:"low"`
+		High    float64 `json:"high"`
+	}
 	type policy struct {
 		Name  string `json:"name"`
 		About string `json:"about"`
+		Knobs []knob `json:"knobs,omitempty"`
 	}
 	registry := serve.Policies()
 	list := make([]policy, 0, len(registry))
 	rows := [][2]string{{"POLICY", "ABOUT"}}
 	for _, name := range registry.Names() {
-		list = append(list, policy{Name: name, About: registry[name].About})
-		rows = append(rows, [2]string{name, registry[name].About})
+		p := policy{Name: name, About: registry[name].About}
+		rows = append(rows, [2]string{name, p.About})
+		for _, k := range registry[name].Knobs {
+			p.Knobs = append(p.Knobs, knob(k))
+			rows = append(rows, [2]string{"  :" + k.Name + "=" + strconv.FormatFloat(k.Default, 'g', -1, 64), k.About})
+		}
+		list = append(list, p)
 	}
 	if c.JSON {
 		return t.JSON(map[string][]policy{"policies": list})

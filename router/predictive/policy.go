@@ -16,11 +16,6 @@ type Weights struct {
 	Margin float64 // of near ties, in standard deviations of the differences between endpoints; 0: exact ties alone
 }
 
-// Defaults returns the constants that were found on the lab's scenarios.
-func Defaults() Weights {
-	return Weights{KVWait: 2, Decode: 0.3, Stall: 0.2, SLO: 1, Margin: 1.25}
-}
-
 // Policy is the predictive rule. One policy serves one router.
 type Policy struct {
 	name      string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/presage-router/presage/cmd/internal/config"
 	"github.com/presage-router/presage/router"
@@ -32,9 +33,10 @@ func newPolicy(cfg *config.Config, name string, seed uint64) (router.Policy, err
 		return p, nil
 	}
 	registry := Policies()
-	if _, ok := registry[name]; !ok {
+	base, _, _ := strings.Cut(name, ":") // what follows sets knobs
+	if _, ok := registry[base]; !ok {
 		known := slices.Concat(registry.Names(), slices.Sorted(maps.Keys(cfg.Profiles)))
-		return nil, fmt.Errorf("policy: %q unknown; nearest %s, all: presage policies", name, router.Nearest(name, known))
+		return nil, fmt.Errorf("policy: %q unknown; nearest %s, all: presage policies", base, router.Nearest(base, known))
 	}
 	p, err := registry.New(name, router.Params{Seed: seed, Fallbacks: fallbacks})
 	if err != nil {

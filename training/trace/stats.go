@@ -20,7 +20,7 @@ type Stats struct {
 }
 
 // Dropped is the number of records that are not in the log.
-func (s *Stats) Dropped() uint64 { return s.Full + s.Clock + s.Invalid + s.NoSpace + s.Failed }
+func (s Stats) Dropped() uint64 { return s.Full + s.Clock + s.Invalid + s.NoSpace + s.Failed }
 
 // Stats returns how the log fares.
 func (l *Log) Stats() Stats {

@@ -20,7 +20,14 @@ type Options struct {
 }
 
 // Without names parts of a learner that are switched off.
-type Without struct{ Trees, Offsets, Steps, Bands bool }
+type Without struct {
+	Trees     bool // boosted trees
+	Offsets   bool // corrections of endpoints
+	Shrinkage bool // doubt about corrections that rest on little or are small
+	Steps     bool // step times by counting tokens
+	Bands     bool // quantiles that follow the errors
+	Drift     bool // alarms
+}
 
 // Learner learns from finished requests. It is not safe for concurrent use.
 type Learner struct {
@@ -41,6 +48,7 @@ func NewLearner(o Options) *Learner {
 // Counts tell what became of the labels.
 type Counts struct {
 	First, Gap, Steps, Censored uint64
+	Drifts                      uint64 // alarms of endpoints and classes
 	Dropped                     [drops]uint64
 }
 
@@ -164,7 +172,7 @@ func (l *Learner) first(o *features.Observation) Drop {
 	}
 	c := l.class(o.Where.Class)
 	c.learnFirst(l.slot(&o.Where), &o.X, y, &l.opts.Without)
-	c.targets[TTFT].learn(&o.X, y, &o.Said[TTFT], &o.Fore.TTFT)
+	c.targets[TTFT].learn(&o.X, y, &o.Said[TTFT], &o.Fore.TTFT, &l.opts.Without)
 	c.dirty = true
 	return Learned
 }
@@ -201,7 +209,7 @@ func (l *Learner) end(o *features.Observation) Drop {
 		return NotFinite
 	}
 	c.learnGap(l.slot(&o.Where), &o.X, y)
-	c.targets[ITL].learn(&o.X, y, &o.Said[ITL], &o.Fore.ITL)
+	c.targets[ITL].learn(&o.X, y, &o.Said[ITL], &o.Fore.ITL, &l.opts.Without)
 	return Learned
 }
 

@@ -36,7 +36,10 @@ func (o *offset) learn(residual, least, slow float64) {
 // factor is what the law is multiplied by. Small offsets are not believed: what the law does not
 // explain of equal engines under unequal load is a fault of the law, and believing it would send
 // the next request to where the law errs most.
-func (o *offset) factor() float64 {
+func (o *offset) factor(without *Without) float64 {
+	if without.Shrinkage {
+		return math.Exp(o.log)
+	}
 	v := o.log * o.n / (o.n + shrink)
 	return math.Exp(math.Copysign(max(0, math.Abs(v)-deadZone), v))
 }
@@ -45,5 +48,5 @@ func (s *slot) scale(without *Without) scale {
 	if s == nil || without.Offsets {
 		return unscaled
 	}
-	return scale{step: s.step.factor(), first: s.first.factor()}
+	return scale{step: s.step.factor(without), first: s.first.factor(without)}
 }

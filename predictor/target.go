@@ -97,15 +97,17 @@ func newTarget(kind int) target {
 }
 
 // learn takes one label, in seconds, with what was said at the decision.
-func (t *target) learn(x *features.Vector, y float64, said *[features.Members]float32, fore *features.Prediction) {
+func (t *target) learn(x *features.Vector, y float64, said *[features.Members]float32, fore *features.Prediction, without *Without) {
 	z := math.Log(y)
 	t.judge(y, said)
 	if fore.Known() {
 		t.own.add(min(math.Abs(float64(fore.P50)-y)/y, lossCap), lossKeep)
 		p50 := math.Log(float64(fore.P50))
-		t.bands.Learn(conformal.Stratum(x.At(features.Pending)+x.At(features.Streams)), z-p50, conformal.Widths{
-			P90: float32(math.Log(float64(fore.P90)) - p50), P99: float32(math.Log(float64(fore.P99)) - p50),
-		})
+		if !without.Bands {
+			t.bands.Learn(conformal.Stratum(x.At(features.Pending)+x.At(features.Streams)), z-p50, conformal.Widths{
+				P90: float32(math.Log(float64(fore.P90)) - p50), P99: float32(math.Log(float64(fore.P99)) - p50),
+			})
+		}
 	}
 	t.regress(x, y)
 	if len(t.recent) < longWindow {

@@ -31,6 +31,9 @@ type Config struct {
 	Observer   router.Observer // gets the record of every request, as a learner does in the service
 	Recorder   router.Recorder
 	Learner    *predictor.Learner // foretells, and learns from every first token and end at once; nil: nothing is foretold
+	Forecast   *predictor.Handle  // foretells, where there is no Learner: the caller teaches; nil: nothing is foretold
+	Seer       Seer               // is shown each request and the engines before the decision; nil: the policy, where it is one
+	Ticker     router.Ticker      // is shown the fleet when pages have come, beside the policy; nil: nobody
 	Outliers   *outlier.Detector  // keeps engines that do not work out of the decisions; nil: nothing does
 	Seed       uint64             // of the policy's draws, of the noise of engines, of their faults
 	SingleStep bool               // no macro-steps

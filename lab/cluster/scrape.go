@@ -87,12 +87,15 @@ func (s *sim) page() {
 		s.fleet.SetLoad(n.ref, l)
 		s.size(n)
 	}
-	if s.ticker == nil && s.pupil == nil {
+	if s.ticker == nil && s.pupil == nil && s.cfg.Ticker == nil {
 		return
 	}
 	s.fleet.Snapshot(s.time(), &s.snap)
 	if s.ticker != nil {
 		s.ticker.Tick(s.time(), &s.snap)
+	}
+	if t := s.cfg.Ticker; t != nil {
+		t.Tick(s.time(), &s.snap)
 	}
 	if s.pupil != nil {
 		s.pupil.watch(&s.snap)

@@ -100,11 +100,13 @@ func newSim(cfg Config, src Source, sink func(*Record)) (*sim, error) {
 	default:
 		s.prefixes = prefix.NewIndex(prefix.Options{Total: max(blocks, prefix.DefaultTotal)})
 	}
-	s.seer, _ = cfg.Policy.(Seer)
+	if s.seer = cfg.Seer; s.seer == nil {
+		s.seer, _ = cfg.Policy.(Seer)
+	}
 	s.ticker, _ = cfg.Policy.(router.Ticker)
 	o := router.Options{
 		Fleet: &s.fleet, Policy: cfg.Policy, Prefixes: s.prefixes, Observer: cfg.Observer, Recorder: s,
-		Outliers: cfg.Outliers, Seed: seedOf(cfg.Seed, "router", 0),
+		Outliers: cfg.Outliers, Forecast: cfg.Forecast, Seed: seedOf(cfg.Seed, "router", 0),
 	}
 	if l := cfg.Learner; l != nil {
 		s.fleet.Snapshot(epoch(), &s.snap)

@@ -3,6 +3,7 @@ package router
 import (
 	"errors"
 
+	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
 )
 
@@ -17,12 +18,17 @@ type Decision struct {
 	Fallback   []int   // further endpoints in order of preference, for gateways that retry
 	Propensity float64 // probability of this pick in this state, (0,1]
 	Why        Explanation
+
+	// Fore is what is foretold of the request on the picked endpoint; zero: nothing. The router fills it in
+	// after the policy has decided.
+	Fore features.Forecast
 }
 
 // Reset makes the decision empty, keeping its memory.
 func (d *Decision) Reset() {
 	d.Policy, d.Failed, d.Failure, d.Arm, d.Index, d.Prefill, d.Propensity = "", "", "", "", -1, -1, 0
 	d.Fallback = d.Fallback[:0]
+	d.Fore = features.Forecast{}
 	d.Why.Reset()
 }
 

@@ -104,6 +104,7 @@ func (f *Flight) begin(r *Router, a *Ask, id ID, ref fleet.Ref, ticket fleet.Tic
 		CachedTokens: features.Unknown, OutputTokens: features.Unknown,
 	}
 	q.foretell(&f.obs, d.Index)
+	d.Fore = f.obs.Fore
 	f.obs.Load.RunningLoRA, f.obs.Load.WaitingLoRA = nil, nil
 }
 

@@ -30,6 +30,15 @@ func (q *Query) Forecasts() []features.Forecast {
 	return f.batch.Fore
 }
 
+// Foretold returns the forecasts that the policy asked for, as [Query.Forecasts] does; nil: it did
+// without.
+func (q *Query) Foretold() []features.Forecast {
+	if f := q.fore; f != nil && f.done {
+		return f.batch.Fore
+	}
+	return nil
+}
+
 // foretell notes in o what is foretold of the request on the picked endpoint i, and by whom; nothing
 // where nothing can be.
 func (q *Query) foretell(o *features.Observation, i int) {

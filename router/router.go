@@ -257,10 +257,10 @@ func (r *Router) reserve(a *Ask, f *Flight) bool {
 		return false
 	}
 	id := ID{epoch: r.epoch, n: r.nextID.Add(1)}
+	f.begin(r, a, id, ref, ticket)
 	if r.opts.Recorder != nil {
 		r.opts.Recorder.Record(id, &r.q, d)
 	}
-	f.begin(r, a, id, ref, ticket)
 	f.dispatched()
 	if r.opts.Prefixes != nil && len(a.Req.Blocks) > 0 {
 		r.opts.Prefixes.Insert(ref, a.Req.Blocks)

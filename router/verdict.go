@@ -19,9 +19,11 @@ type Verdict struct {
 	Propensity float64 // of the pick
 	First      bool    // the winner had the best total
 	Runner     string  // the best of the others; empty: none
+	Term       string  // the term that decided; empty: none did
 	Gain       float64 // what the term that decided is worth against the runner-up
 	Against    string  // the term that speaks most for the runner-up; empty: none
 	Loss       float64 // what that one costs
+	Behind     float64 // by how much the winner's total is worse than the best, where it is
 }
 
 // Verdict compares the picked endpoint with the runner-up. Rows without a filter's name count as
@@ -46,8 +48,11 @@ func (e *Explanation) Verdict(picked int, name func(row int) string) Verdict {
 	}
 	v.Runner = name(runner)
 	v.First = !e.better(runner, picked)
+	if !v.First {
+		v.Behind = float64(e.gain(e.Totals[runner], e.Totals[picked]))
+	}
 	if gain, t := e.decisive(picked, runner); gain > 0 && reasonOf(e.Terms[t]) == e.Reason {
-		v.Gain = float64(gain)
+		v.Term, v.Gain = e.Terms[t], float64(gain)
 		if loss, t := e.worst(picked, runner); loss > 0 {
 			v.Against, v.Loss = e.Terms[t], float64(loss)
 		}
@@ -71,16 +76,22 @@ func (e *Explanation) worst(a, b int) (loss float32, term int) {
 func (v Verdict) Sentence() string {
 	switch v.Reason {
 	case ByCache:
-		return fmt.Sprintf("%d %% of %s prompt tokens cached", v.cachedShare(), thousands(v.Prompt)) + v.margin()
+		return fmt.Sprintf("%d %% of %s prompt tokens cached", v.cachedShare(), thousands(v.Prompt)) + v.margin() + v.tie()
 	case ByQueue:
-		return "less work ahead" + v.margin()
+		return v.sooner() + v.margin()
 	case ByMemory:
+		if v.Term == "kv wait" {
+			return "no shortage of KV blocks" + v.margin()
+		}
 		return "more KV cache free" + v.margin()
 	case ByAdapter:
 		return "its adapter is at hand" + v.margin()
 	case BySpeed:
 		return "faster hardware" + v.margin()
 	case ByHeadroom:
+		if v.Term == "slo" {
+			return "likelier to meet its SLO" + v.margin()
+		}
 		return "more room within the ITL SLO" + v.margin()
 	case BySession:
 		return "the session's endpoint" + v.margin()
@@ -97,6 +108,27 @@ func (v Verdict) Sentence() string {
 	case NoReason:
 	}
 	return "best in total" + v.margin()
+}
+
+// sooner names what the winner has less of.
+func (v Verdict) sooner() string {
+	switch v.Term {
+	case "ttft":
+		return "first token foretold soonest"
+	case "decode":
+		return "fastest stream foretold"
+	case "stall":
+		return "fewest streams stalled by its prefill"
+	}
+	return "less work ahead"
+}
+
+// tie tells that another endpoint was cheaper, but not by enough to be sure.
+func (v Verdict) tie() string {
+	if v.First || v.Runner == "" || v.Unit != "ms" {
+		return ""
+	}
+	return "; " + v.Runner + " is foretold " + Amount(v.Behind, v.Unit) + " better, too little to tell"
 }
 
 // margin is the second half of sentences about a gain.
@@ -125,6 +157,16 @@ func burden(term string) string {
 		return "its larger batch"
 	case "tokens":
 		return "its prefill backlog"
+	case "ttft":
+		return "its later first token"
+	case "kv wait":
+		return "its shortage of KV blocks"
+	case "decode":
+		return "its slower stream"
+	case "stall":
+		return "stalling its streams"
+	case "slo":
+		return "its risk of missing the SLO"
 	}
 	return "its " + term
 }

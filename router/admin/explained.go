@@ -32,7 +32,8 @@ type Explained struct {
 	Unit       string      `json:"unit,omitempty"`  // of terms and totals; a score is better when higher, all else when lower
 	Terms      []string    `json:"terms,omitempty"` // names, in the order of each candidate's
 	Candidates []Candidate `json:"candidates"`
-	All        bool        `json:"all"` // every endpoint is listed, not the best few
+	All        bool        `json:"all"`                // every endpoint is listed, not the best few
+	Foretold   *Foretold   `json:"foretold,omitempty"` // of the picked endpoint; absent: nothing could be
 	SLO        Levels      `json:"slo,omitzero"`
 	Outcome    *Outcome    `json:"outcome,omitempty"` // absent: not ended
 }
@@ -45,13 +46,15 @@ type Candidate struct {
 	Terms    []Figure `json:"terms,omitempty"`
 	Total    Figure   `json:"total"`
 	Chance   *float64 `json:"chance,omitempty"` // of being picked, where the policy draws
-	Cached   int      `json:"cached_tokens"`
-	Requests int      `json:"inflight_requests"`
-	Uncached int      `json:"inflight_uncached_tokens"`
-	Waiting  *int     `json:"waiting,omitempty"`
-	Running  *int     `json:"running,omitempty"`
-	KV       *float64 `json:"kv_usage,omitempty"`
-	Age      *int     `json:"scrape_age_ms,omitempty"`
+
+	Foretold *Foretold `json:"foretold,omitempty"` // where the policy used forecasts
+	Cached   int       `json:"cached_tokens"`
+	Requests int       `json:"inflight_requests"`
+	Uncached int       `json:"inflight_uncached_tokens"`
+	Waiting  *int      `json:"waiting,omitempty"`
+	Running  *int      `json:"running,omitempty"`
+	KV       *float64  `json:"kv_usage,omitempty"`
+	Age      *int      `json:"scrape_age_ms,omitempty"`
 }
 
 // Figure is a term or a total. A policy that made none (not a number, infinite) shows as null.
@@ -88,6 +91,7 @@ type Outcome struct {
 	Served    string   `json:"served"` // endpoint
 	Took      Levels   `json:"took"`
 	Missed    []string `json:"missed"` // of ttft, itl, e2e
+	Errors    *Errors  `json:"forecast_errors,omitempty"`
 	Prompt    int      `json:"prompt_tokens"`
 	Cached    *int     `json:"cached_tokens,omitempty"`
 	Output    *int     `json:"output_tokens,omitempty"`
@@ -103,6 +107,10 @@ func (r *Ring) explain(s *shelf, h *head) *Explained {
 		Candidates: []Candidate{}, All: h.all,
 		SLO: levels(h.slo.TTFT, h.slo.ITL, h.slo.E2E), Outcome: h.outcome(),
 	}
+	x.Foretold = newForetold(&h.ttft, &h.itl)
+	if x.Outcome != nil {
+		x.Outcome.Errors = h.errors()
+	}
 	e := router.Explanation{Reason: h.reason, Unit: h.unit, Terms: h.terms}
 	cached := 0
 	for i := range h.rows {
@@ -113,7 +121,7 @@ func (r *Ring) explain(s *shelf, h *head) *Explained {
 			x.Endpoint, cached = c.Endpoint, c.Cached
 		}
 		x.Candidates = append(x.Candidates, c)
-		for _, t := range w[fixedWords:] {
+		for _, t := range w[fixedWords:][:len(h.terms)] {
 			e.Values = append(e.Values, math.Float32frombits(t))
 		}
 		e.Totals = append(e.Totals, float32(c.Total))
@@ -149,8 +157,12 @@ func (r *Ring) candidate(h *head, w []uint32) Candidate {
 		c.Chance = &p
 	}
 	if c.LeftOut == "" {
-		for _, t := range w[fixedWords:] {
+		for _, t := range w[fixedWords:][:len(h.terms)] {
 			c.Terms = append(c.Terms, Figure(math.Float32frombits(t)))
+		}
+		if h.fores {
+			ttft, itl := foreOf(w[len(w)-foreWords:])
+			c.Foretold = newForetold(&ttft, &itl)
 		}
 	}
 	return c

@@ -73,19 +73,22 @@ func (r *Ring) Record(id router.ID, q *router.Query, d *router.Decision) {
 	if r.gen != q.Snap.Gen || len(r.names) != len(q.Snap.States) {
 		r.rename(q.Snap)
 	}
-	h, words := r.full.add(n * (fixedWords + len(e.Terms)))
+	fore := q.Foretold()
+	next := head{
+		id: id, at: q.Now, policy: d.Policy, arm: d.Arm, failed: d.Failed, failure: d.Failure, unit: e.Unit, terms: e.Terms,
+		names: r.names, slo: q.Req.SLO, picked: d.Index, reason: e.Reason, stream: q.Req.Stream, draws: len(e.Drawn) == n && n > 0,
+		fores: len(fore) == n && n > 0, ttft: d.Fore.TTFT, itl: d.Fore.ITL,
+		all: true, tokens: q.Req.PromptTokens, chance: d.Propensity, rows: n,
+	}
+	width := next.width()
+	h, words := r.full.add(n * width)
 	if h == nil {
 		return // more endpoints than memory for one decision
 	}
-	off := h.off
-	*h = head{
-		id: id, at: q.Now, policy: d.Policy, arm: d.Arm, failed: d.Failed, failure: d.Failure, unit: e.Unit, terms: e.Terms,
-		names: r.names, slo: q.Req.SLO, picked: d.Index, reason: e.Reason, stream: q.Req.Stream, draws: len(e.Drawn) == n && n > 0,
-		all: true, tokens: q.Req.PromptTokens, chance: d.Propensity, off: off, rows: n,
-	}
+	next.off = h.off
+	*h = next
 	h.model.set(q.Req.Model)
 	h.adapter.set(q.Req.Adapter)
-	width := h.width()
 	for i := range n {
 		w := words[i*width : (i+1)*width]
 		s := &q.Snap.States[i]
@@ -107,6 +110,9 @@ func (r *Ring) Record(id router.ID, q *router.Query, d *router.Decision) {
 		w[wordIndex] = uint32(i)
 		for t, v := range e.Row(i) {
 			w[fixedWords+t] = math.Float32bits(v)
+		}
+		if h.fores {
+			putFore(w[width-foreWords:], &fore[i])
 		}
 	}
 }
@@ -244,7 +250,7 @@ func (r *Ring) late(id router.ID, o *features.Observation) {
 	h, _ := r.brief.add(0)
 	off := h.off
 	*h = head{id: id, at: o.At, policy: o.Policy, arm: o.Arm, slo: o.SLO, picked: -1, tokens: o.PromptTokens,
-		stream: o.Stream, chance: o.Propensity, off: off, out: outcomeOf(o)}
+		stream: o.Stream, chance: o.Propensity, off: off, out: outcomeOf(o), ttft: o.Fore.TTFT, itl: o.Fore.ITL}
 	h.model.set(o.Model)
 	h.adapter.set(o.Adapter)
 }

@@ -28,9 +28,12 @@ type head struct {
 	reason  router.Reason
 	stream  bool
 	draws   bool // rows carry chances
+	fores   bool // rows carry forecasts
 	all     bool // a row for every endpoint
 	tokens  int  // prompt
 	chance  float64
+
+	ttft, itl features.Prediction // foretold of the picked endpoint; zero: nothing
 
 	off, rows int // of the first word; number of rows
 
@@ -45,18 +48,24 @@ type outcome struct {
 	status                 int16
 	prompt, cached, output int32 // tokens; features.Unknown where nobody said
 	ttft, itl, e2e         time.Duration
-	served                 string // endpoint
+	picked, served         string // endpoints
 }
 
 func outcomeOf(o *features.Observation) outcome {
 	return outcome{
 		cause: o.Cause, exactPrompt: o.ExactPrompt, exactOutput: o.ExactOutput, status: int16(o.Status),
 		prompt: int32(o.PromptTokens), cached: int32(o.CachedTokens), output: int32(o.OutputTokens),
-		ttft: o.TTFT, itl: o.ITL, e2e: o.E2E, served: o.Endpoint,
+		ttft: o.TTFT, itl: o.ITL, e2e: o.E2E, picked: o.Picked, served: o.Endpoint,
 	}
 }
 
-func (h *head) width() int { return fixedWords + len(h.terms) }
+func (h *head) width() int {
+	w := fixedWords + len(h.terms)
+	if h.fores {
+		w += foreWords
+	}
+	return w
+}
 
 // short is a string copied by value: what clients send may be a piece of a large buffer.
 type short struct {

@@ -43,6 +43,10 @@ func (x *Explained) table(b *strings.Builder, all bool) {
 // cells returns the table's text, the header first.
 func (x *Explained) cells(rows []*Candidate) [][]string {
 	head := []string{"  ENDPOINT", "CACHED", "IN FLIGHT", "RUN/WAIT", "KV", "AGE"}
+	foretold := slices.ContainsFunc(rows, func(c *Candidate) bool { return c.Foretold != nil })
+	if foretold {
+		head = append(head, "TTFT p50/p90", "ITL p50/p90")
+	}
 	for _, t := range x.Terms {
 		head = append(head, strings.ToUpper(t))
 	}
@@ -56,6 +60,9 @@ func (x *Explained) cells(rows []*Candidate) [][]string {
 			mark = "* "
 		}
 		row := []string{mark + c.Endpoint, x.share(c), strconv.Itoa(c.Requests), count(c.Running) + "/" + count(c.Waiting), usage(c.KV), age(c.Age)}
+		if foretold {
+			row = append(row, c.Foretold.cells()...)
+		}
 		for _, t := range c.Terms {
 			row = append(row, x.figure(t))
 		}
@@ -65,6 +72,20 @@ func (x *Explained) cells(rows []*Candidate) [][]string {
 		table = append(table, append(row, x.chance(c)))
 	}
 	return table
+}
+
+// cells are the medians and 90 % quantiles of both times, in milliseconds.
+func (f *Foretold) cells() []string {
+	cell := func(q *Quantiles, format string) string {
+		if q == nil {
+			return "-"
+		}
+		return fmt.Sprintf(format+"/"+format, q.P50, q.P90)
+	}
+	if f == nil {
+		return []string{"-", "-"}
+	}
+	return []string{cell(f.TTFT, "%.0f"), cell(f.ITL, "%.1f")}
 }
 
 // writeColumns aligns the first column to the left and all others, being numbers, to the right.

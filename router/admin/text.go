@@ -28,6 +28,9 @@ func (x *Explained) Text(w io.Writer, o TextOptions) error {
 	}
 	fmt.Fprintf(&b, "policy              %s, reason %s\n", x.policy(), x.Reason)
 	b.WriteString("request             " + x.request() + "\n")
+	if f := x.forecast(); f != "" {
+		b.WriteString("foretold            " + f + "\n")
+	}
 	x.table(&b, o.All)
 	s := b.String()
 	if o.ASCII {
@@ -75,6 +78,43 @@ func (x *Explained) verdict() string {
 		s += "  (" + strings.Join(parts, ", ") + ")"
 	}
 	return s
+}
+
+// forecast says what was foretold of the picked endpoint and, after the end, how far off it was.
+func (x *Explained) forecast() string {
+	if x.Foretold == nil {
+		return ""
+	}
+	var errors Errors
+	if x.Outcome != nil && x.Outcome.Errors != nil {
+		errors = *x.Outcome.Errors
+	}
+	var parts []string
+	for _, t := range []struct {
+		name string
+		q    *Quantiles
+		e    *Error
+	}{{"TTFT", x.Foretold.TTFT, errors.TTFT}, {"ITL", x.Foretold.ITL, errors.ITL}} {
+		if t.q == nil {
+			continue
+		}
+		part := fmt.Sprintf("%s %s (p90 %s, p99 %s)", t.name, millis(t.q.P50), millis(t.q.P90), millis(t.q.P99))
+		if t.e != nil {
+			part += fmt.Sprintf(", actual %s: %s", millis(t.e.Actual), t.e.words())
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// words say how far off a forecast was.
+func (e *Error) words() string {
+	off := fmt.Sprintf("%+.0f %%", 100*(e.Ratio-1))
+	switch e.Within {
+	case "p50", "p90", "p99":
+		return off + ", within " + e.Within
+	}
+	return off + ", beyond p99"
 }
 
 func millis(ms float64) string {

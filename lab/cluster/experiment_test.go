@@ -26,10 +26,10 @@ func TestAAExperiments(t *testing.T) {
 			})
 			src := &Slice{}
 			at := time.Duration(0)
-			for i := range 1500 {
+			for i := range 600 {
 				h := seedOf(seed, "job", i)
 				at += time.Duration(-math.Log(float64(h>>11)/(1<<53)+1e-12) * 25 * float64(time.Millisecond))
-				src.Jobs = append(src.Jobs, Job{At: at, Session: fmt.Sprint("s", h%500), PromptTokens: 100 + int(h%3000), OutputTokens: 10 + int(h>>20%100), SLO: request.SLO{TTFT: time.Second}})
+				src.Jobs = append(src.Jobs, Job{At: at, Session: fmt.Sprint("s", h%200), PromptTokens: 100 + int(h%3000), OutputTokens: 10 + int(h>>20%100), SLO: request.SLO{TTFT: time.Second}})
 			}
 			sums := map[string]map[string][]float64{"a": {}, "b": {}} // TTFT by arm and unit
 			recs, _ := records(t, Config{Nodes: h100s(t, 4), Policy: e, Seed: seed}, src)
@@ -51,7 +51,7 @@ func TestAAExperiments(t *testing.T) {
 				outside++
 			}
 			s := e.Status()
-			if s.Trip != nil || s.Arms[0].Ended+s.Arms[1].Ended != 1500 || s.Arms[0].Met < 600 {
+			if s.Trip != nil || s.Arms[0].Ended+s.Arms[1].Ended != 600 || s.Arms[0].Met < 200 {
 				t.Errorf("by %s, seed %d: %+v", unit, seed, s)
 			}
 		}
@@ -70,7 +70,7 @@ func TestExperimentEndsABadPolicy(t *testing.T) {
 		Arms:       []experiment.Arm{{Name: "least-request", Share: 0.5, Policy: policy(t, "least-request")}, {Name: "one", Share: 0.5, Policy: lump{}}},
 		Guardrails: experiment.DefaultGuardrails(), Tripped: func(t experiment.Trip) { trips = append(trips, t) },
 	})
-	src := steady(10000, 15*time.Millisecond)
+	src := steady(8000, 15*time.Millisecond)
 	for i := range src.Jobs {
 		src.Jobs[i].SLO.TTFT = 300 * time.Millisecond
 		src.Jobs[i].PromptTokens = 3000
@@ -80,7 +80,7 @@ func TestExperimentEndsABadPolicy(t *testing.T) {
 		t.Fatalf("%v", trips)
 	}
 	t.Logf("after %v: %s", trips[0].At.Sub(epoch()), trips[0])
-	for _, r := range recs[9000:] {
+	for _, r := range recs[7500:] {
 		if r.Arm != "least-request" || r.Cause != fleet.Complete {
 			t.Fatalf("%+v", r)
 		}

@@ -36,7 +36,8 @@ func tallyOf(recs []Record, node int, from, to time.Duration) (t tally) {
 // TestFailingEnginesGetNoRequests: with the detector an engine that refuses, answers 500 at once or
 // never answers at all gets probes alone after 5 s, under every policy; and full work after it is well.
 func TestFailingEnginesGetNoRequests(t *testing.T) {
-	const ill, well, end = 10 * time.Second, 40 * time.Second, 160 * time.Second
+	const ill, well, end = 5 * time.Second, 35 * time.Second, 115 * time.Second
+	const gap = 80 * time.Millisecond
 	for name, fault := range map[string][]Event{
 		"refusing": {{At: ill, Nodes: []int{1}, Kind: Kill}, {At: well, Nodes: []int{1}, Kind: Revive}},
 		"fast 500": {{At: ill, Nodes: []int{1}, Kind: Fail, Factor: 1}, {At: well, Nodes: []int{1}, Kind: Fail, Factor: 0}},
@@ -47,7 +48,7 @@ func TestFailingEnginesGetNoRequests(t *testing.T) {
 				var seen []outlier.Change
 				d := &outlier.Detector{Changed: func(c outlier.Change) { seen = append(seen, c) }}
 				cfg := Config{Nodes: h100s(t, 4), Policy: policy(t, rule), Events: fault, Outliers: d, Seed: 3}
-				recs, rep := records(t, cfg, steady(int(end/(50*time.Millisecond)), 50*time.Millisecond))
+				recs, rep := records(t, cfg, steady(int(end/gap), gap))
 				out := tallyOf(recs, 1, ill+6*time.Second, well)
 				if probes := 6; out.there > probes {
 					t.Errorf("%d requests of %d went to it while it was out", out.there, out.sent)
@@ -55,7 +56,7 @@ func TestFailingEnginesGetNoRequests(t *testing.T) {
 				if first := tallyOf(recs, 1, ill, ill+5*time.Second); name == "fast 500" && first.failed > 3 {
 					t.Errorf("%d failures until it was out", first.failed)
 				}
-				back := tallyOf(recs, 1, well+80*time.Second, end)
+				back := tallyOf(recs, 1, well+60*time.Second, end)
 				if share := float64(back.there) / float64(back.sent); share < 0.1 || back.failed > 0 {
 					t.Errorf("at the end it had %.0f %% of the requests, %d failed", 100*share, back.failed)
 				}
@@ -81,15 +82,15 @@ func TestCrawlingEngineIsOut(t *testing.T) {
 				causes[c.Cause]++
 			}
 		}}
-		src := steady(6000, 20*time.Millisecond)
+		src := steady(1500, 30*time.Millisecond)
 		for i := range src.Jobs {
-			src.Jobs[i].OutputTokens = 300
+			src.Jobs[i].OutputTokens = 200
 		}
 		cfg := Config{Nodes: h100s(t, 4), Policy: policy(t, "round-robin"), Outliers: d, Progress: 1, Events: []Event{
-			{At: 10 * time.Second, Nodes: []int{2}, Kind: Slow, Factor: factor},
+			{At: 5 * time.Second, Nodes: []int{2}, Kind: Slow, Factor: factor},
 		}}
 		recs, _ := records(t, cfg, src)
-		late := tallyOf(recs, 2, 25*time.Second, time.Hour)
+		late := tallyOf(recs, 2, 15*time.Second, time.Hour)
 		share := float64(late.there) / float64(late.sent)
 		if (causes[want] > 0) != (want != outlier.NoCause) || want == outlier.NoCause && (len(causes) > 0 || share < 0.2) || want == outlier.Slow && share > 0.05 {
 			t.Errorf("%v times slower: %v, %.3f of the requests", factor, causes, share)

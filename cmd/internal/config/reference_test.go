@@ -51,3 +51,24 @@ func golden(t *testing.T, path, got string) {
 		t.Errorf("%s differs; see the diff, then rewrite it with: make golden\n%s", path, diff)
 	}
 }
+
+// TestDocumentedExperimentsLoad: what the page on experiments shows can be used as it stands.
+func TestDocumentedExperimentsLoad(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "experiments.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "```yaml\n")[1:]
+	if len(blocks) < 3 {
+		t.Fatalf("%d examples", len(blocks))
+	}
+	for i, block := range blocks {
+		text, _, _ := strings.Cut(block, "```")
+		c, warnings, err := Parse("experiments.yaml", []byte(source+text), policies())
+		if err != nil || len(warnings) > 0 {
+			t.Errorf("example %d: %v, %v", i, warnings, err)
+		} else if len(c.Experiment.Arms)+len(c.Shadow) == 0 {
+			t.Errorf("example %d shows neither", i)
+		}
+	}
+}

@@ -26,7 +26,6 @@ type compareCommand struct {
 	Load     []float64 `default:"1" help:"Multiples of the scenario's rate."`
 	Sweep    bool      `help:"All loads of the scenario."`
 	Trace    string    `placeholder:"FILE" help:"Trace to replay, for scenarios that need one."`
-	Frozen   bool      `help:"The predictor does not learn: priors alone."`
 	Workers  int       `default:"0" help:"Runs at a time."`
 	JSON     bool      `name:"json" help:"Print one JSON object on the last line."`
 }
@@ -59,7 +58,7 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 		workers = runtime.NumCPU()
 	}
 	study := &compare.Study{
-		Arena:    &compare.Arena{Scenario: s, Table: table, Trace: c.Trace, Policies: registry, Learner: predictor.Options{Without: predictor.Without{Trees: true}}, Frozen: c.Frozen},
+		Arena:    arena(s, table, c.Trace, registry),
 		Policies: c.Policies, Loads: loads, Workers: workers,
 		Progress: func(done, total int) { t.Progress(time.Now(), fmt.Sprintf("run %d of %d", done, total)) },
 	}
@@ -71,6 +70,15 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 		c.print(t, g)
 	}
 	return err
+}
+
+// arena is where commands compare policies. Trees are left out: they do not enter the ranking, and
+// fitting them takes most of the time of a run.
+func arena(s *workload.Scenario, table engine.Table, trace string, registry router.Registry) *compare.Arena {
+	return &compare.Arena{
+		Scenario: s, Table: table, Trace: trace, Policies: registry,
+		Learner: predictor.Options{Without: predictor.Without{Trees: true}},
+	}
 }
 
 func (c *compareCommand) print(t *terminal.Terminal, g *compare.Grid) {

@@ -25,7 +25,7 @@ type demoCommand struct {
 	SLOITL   time.Duration `name:"slo-itl" placeholder:"25ms" help:"Mean gap between tokens that counts as in SLO; of a trace 50ms." group:"Load"`
 	Seed     uint64        `default:"1" help:"Of the bundled load and of random choices (${default})." group:"Load"`
 
-	Policies    []string `placeholder:"A,B" help:"Policies to compare, in this order." group:"Routing"`
+	Policies    []string `placeholder:"A,B" help:"Policies to compare, in this order; each starts with cold caches and a learner that knows nothing." group:"Routing"`
 	Envoy       string   `placeholder:"PATH" help:"Use this Envoy instead of the built-in gateway." group:"Routing"`
 	Destination string   `enum:"override-host,original-dst" default:"override-host" help:"How the gateway learns the endpoint: override-host or original-dst." group:"Routing"`
 
@@ -51,9 +51,9 @@ func engines(replay bool) []demo.Engines {
 // lineup are the policies when none are named. A replay takes minutes for each.
 func lineup(replay bool) []string {
 	if replay {
-		return []string{"weighted", "round-robin"}
+		return []string{"predictive", "weighted", "round-robin"}
 	}
-	return []string{"weighted", "round-robin", "least-request", "p2c", "random"}
+	return []string{"predictive", "adaptive", "llmd-sticky-token", "weighted", "round-robin"}
 }
 
 // Run shows the policies, one after another. A request that fails makes the demo fail.
@@ -62,9 +62,11 @@ func (c *demoCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	if err != nil {
 		return command.Usage(err)
 	}
-	cfg.View = &demoView{t: t, cfg: cfg}
+	view := &demoView{t: t, cfg: cfg}
+	cfg.View = view
 	r, err := demo.Run(ctx, *cfg)
 	requests, ok := r.Totals()
+	view.Forecasts(r.Accuracy)
 	switch {
 	case ctx.Err() != nil:
 		t.Note("interrupted: %d of %d policies finished", len(r.Policies), len(cfg.Policies))
@@ -137,8 +139,8 @@ func knownPolicies(names []string) error {
 	known := serve.Policies()
 	seen := map[string]bool{}
 	for _, name := range names {
-		if _, ok := known[name]; !ok {
-			return fmt.Errorf("--policies: %q unknown; nearest %s, all: presage policies", name, router.Nearest(name, known.Names()))
+		if _, err := known.New(name, router.Params{}); err != nil {
+			return fmt.Errorf("--policies: %w", err)
 		}
 		if seen[name] {
 			return fmt.Errorf("--policies: %q twice; name each policy once", name)

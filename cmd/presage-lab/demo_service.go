@@ -7,6 +7,7 @@ import (
 	"github.com/presage-router/presage/cmd/internal/config"
 	"github.com/presage-router/presage/cmd/internal/serve"
 	"github.com/presage-router/presage/lab/demo"
+	"github.com/presage-router/presage/router"
 )
 
 // runningService is the real service, as a demo sees it.
@@ -23,7 +24,7 @@ func startService(s demo.Settings) (demo.Service, error) {
 	cfg.Policy = s.Policy
 	cfg.SLO.TTFT, cfg.SLO.ITL = s.SLO.TTFT, s.SLO.ITL
 	cfg.Answer.Endpoints = s.Answers
-	svc, err := serve.New(cfg, serve.Deps{Endpoints: s.Endpoints, Seed: s.Seed})
+	svc, err := serve.New(cfg, serve.Deps{Endpoints: s.Endpoints, Seed: s.Seed, Observers: []router.Observer{s.Observer}})
 	if err != nil {
 		return nil, err
 	}

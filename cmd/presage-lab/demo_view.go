@@ -55,10 +55,13 @@ func length(d time.Duration) string {
 }
 
 // Progress shows how far a policy is.
-func (v *demoView) Progress(policy string, elapsed, total time.Duration, s demo.Score) {
+func (v *demoView) Progress(policy string, elapsed, total time.Duration, s demo.Score, f demo.Accuracy) {
 	line := fmt.Sprintf("%-10s %s  %s  %.0f s", "", policy, v.t.Bar(elapsed.Seconds()/total.Seconds(), 16), elapsed.Seconds())
 	if s.OK > 0 {
 		line += fmt.Sprintf("   TTFT p50 %s  in SLO %s", milliseconds(s.TTFTP50), percent(s.Attainment))
+	}
+	if f.Compared > 0 {
+		line += fmt.Sprintf("  forecasts off by %s", percent(f.TTFT))
 	}
 	v.t.Progress(time.Now(), line)
 }
@@ -77,6 +80,16 @@ func (v *demoView) Finished(policy string, s demo.Score, failures []error) {
 	for _, err := range failures {
 		v.t.Note("%s: %d of %d requests failed: %v", policy, s.Requests-s.OK, s.Requests, err)
 	}
+}
+
+// Forecasts prints how far forecasts were off, below the table.
+func (v *demoView) Forecasts(a demo.Accuracy) {
+	if a.Compared == 0 {
+		return
+	}
+	v.t.Result("forecasts  TTFT %s off in the mean, ITL %s, 90 %% quantiles held in %s (%s requests under all",
+		percent(a.TTFT), percent(a.ITL), percent(a.Coverage90), grouped(a.Compared))
+	v.t.Result("           policies; each began with a fresh learner, its first third is not counted)")
 }
 
 func milliseconds(s float64) string {
@@ -119,6 +132,15 @@ type demoJSON struct {
 	OK       int                  `json:"ok"`
 	Failed   int                  `json:"failed"`
 	Policies map[string]scoreJSON `json:"policies"`
+
+	Predictor predictorJSON `json:"predictor"`
+}
+
+type predictorJSON struct {
+	TTFT       *float64 `json:"ttft_mape"`
+	ITL        *float64 `json:"itl_mape"`
+	Coverage90 *float64 `json:"coverage90"`
+	Requests   int      `json:"requests"`
 }
 
 type scoreJSON struct {
@@ -146,6 +168,8 @@ func newDemoJSON(r *demo.Result) demoJSON {
 			Goodput: s.Goodput, Attainment: number(s.Attainment), HitRatio: number(s.HitRatio), TokensPerSecond: s.TokensPerSecond,
 		}
 	}
+	a := &r.Accuracy
+	out.Predictor = predictorJSON{TTFT: number(a.TTFT), ITL: number(a.ITL), Coverage90: number(a.Coverage90), Requests: a.Compared}
 	return out
 }
 

@@ -21,6 +21,7 @@ type grammar struct {
 
 	Foresee   foreseeCommand   `cmd:"" help:"Compare forecasts with what engines would really have done, on every endpoint."`
 	Compare   compareCommand   `cmd:"" help:"Compare policies on simulated engines, with the same arrivals."`
+	Results   resultsCommand   `cmd:"" help:"Hold one policy against the best of the others, scenario by scenario."`
 	Validate  validateCommand  `cmd:"" help:"Compare simulated engines with measurements of real ones."`
 	Calibrate calibrateCommand `cmd:"" help:"Fit a simulated engine to a measurement file."`
 
@@ -39,6 +40,7 @@ var examples = map[string]string{
 	"bench sim":     "presage-lab bench sim --step token",
 	"compare":       "presage-lab compare --scenario herd --policies 'predictive;weighted;round-robin' --seeds 3",
 	"foresee":       "presage-lab foresee --scenario upgrade --ablate",
+	"results":       "presage-lab results --scenarios herd,mixed-gpus --seeds 8",
 	"calibrate":     "presage-lab calibrate measured.csv --run NAME",
 	"validate":      "presage-lab validate --data ../shared/data",
 	"emulate":       "presage-lab emulate --gpu H100 --model llama-3.1-8b --port 8101",

@@ -22,7 +22,6 @@ type Arena struct {
 	Trace    string            // file that the scenario replays, where it needs one
 	Policies router.Registry   // what can be played
 	Learner  predictor.Options // of the predictor that every run has
-	Frozen   bool              // the predictor does not learn: priors alone
 
 	Scrape, ScrapeAge time.Duration // of metrics pages; 0: 200 ms, fresh
 }
@@ -34,16 +33,16 @@ type Result struct {
 	Seed   uint64
 
 	Requests   int
-	Attainment float64            // share that kept every SLO it carried
-	Classes    map[string]Class   // by SLO class
-	Goodput    float64            // of these, per second
-	TTFT       Times              // of answered requests
-	ITL, E2E   float64            // means, seconds
-	Tokens     float64            // generated per second
-	Hit        float64            // share of prompt tokens served from caches
-	LoadCV     float64            // coefficient of variation of requests per engine
-	Answered   float64            // share that were answered to the end
-	Share      []float64          // of the requests, by engine
+	Attainment float64          // share that kept every SLO it carried
+	Classes    map[string]Class // by SLO class
+	Goodput    float64          // of these, per second
+	TTFT       Times            // of answered requests
+	ITL, E2E   float64          // means, seconds
+	Tokens     float64          // generated per second
+	Hit        float64          // share of prompt tokens served from caches
+	LoadCV     float64          // coefficient of variation of requests per engine
+	Answered   float64          // share that were answered to the end
+	Share      []float64        // of the requests, by engine
 }
 
 // Class is what one SLO class got.

@@ -26,6 +26,7 @@ type player struct {
 	stale   bool
 	met     map[fleet.ClassID]bool
 	scores  *scores // of its forecasts; nil: not judged now
+	paired  *scores // of those that the champion makes too; nil: none yet
 }
 
 func newPlayer(name string, l *predictor.Learner) *player {
@@ -61,8 +62,10 @@ func (c *contest) request(o *features.Observation) error {
 			p.frozen, p.stale = p.learner.Freeze(), false
 		}
 		x.Said = p.frozen.Judge(&x.X, &x.Where, &x.Fore)
-		if p.scores != nil {
-			p.scores.add(x)
+		for _, s := range []*scores{p.scores, p.paired} {
+			if s != nil {
+				s.add(x)
+			}
 		}
 	}
 	if o.TTFT > 0 {

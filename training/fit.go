@@ -12,9 +12,11 @@ import (
 // Options say how to fit.
 type Options struct {
 	Predictor predictor.Options
-	// Champion is the model to beat, with its name; nil: there is none.
-	Champion     *predictor.State
-	ChampionName string
+	// Champion is the model to beat, with its name and the last record that it learned from: it is
+	// judged on later ones alone. nil: there is none.
+	Champion      *predictor.State
+	ChampionName  string
+	ChampionUntil time.Time
 	// Continue starts from the champion instead of from the priors alone.
 	Continue bool
 	// Progress is told now and then how many of how many records are done; nil: nobody is told.
@@ -41,8 +43,9 @@ type Result struct {
 }
 
 const (
-	judged    = 0.25 // share of the records, the last ones
-	leastRows = 200  // to fit at all
+	judged     = 0.25 // share of the records, the last ones
+	leastRows  = 200  // to fit at all
+	leastPairs = 50   // to compare with the champion
 )
 
 // Fit lets a learner live through the records and judges it on the last quarter. The records are
@@ -63,7 +66,10 @@ func Fit(ctx context.Context, records *Records, o Options) (*Result, error) {
 	err := records.Scan(func(x *features.Observation) error {
 		if n == split {
 			r.Split = x.At.UTC()
-			if err := c.begin(&o); err != nil {
+			c.begin(&o)
+		}
+		if n >= split && o.Champion != nil && c.players[0].paired == nil && x.At.After(o.ChampionUntil) {
+			if err := c.challenge(&o); err != nil {
 				return err
 			}
 		}
@@ -83,25 +89,29 @@ func Fit(ctx context.Context, records *Records, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.conclude(&c, o.ChampionName, records)
+	r.conclude(&c, &o, records)
 	return r, nil
 }
 
-// begin starts the judged part: from now on forecasts count, and others take part.
-func (c *contest) begin(o *Options) error {
+// begin starts the judged part: from now on forecasts count, and those of the priors are made too.
+func (c *contest) begin(o *Options) {
 	still := newPlayer("prior", predictor.NewLearner(o.Predictor))
 	still.still = true
 	c.join(still)
-	if o.Champion != nil {
-		l := predictor.NewLearner(o.Predictor)
-		if err := l.Restore(*o.Champion); err != nil {
-			return fmt.Errorf("model %s: %w", o.ChampionName, err)
-		}
-		c.join(newPlayer("champion", l))
-	}
 	for _, p := range c.players {
 		p.scores = new(scores)
 	}
+}
+
+// challenge lets the champion take part, as it was when it was kept.
+func (c *contest) challenge(o *Options) error {
+	l := predictor.NewLearner(o.Predictor)
+	if err := l.Restore(*o.Champion); err != nil {
+		return fmt.Errorf("model %s: %w", o.ChampionName, err)
+	}
+	p := newPlayer("champion", l)
+	p.scores, c.players[0].paired = new(scores), new(scores)
+	c.join(p)
 	return nil
 }
 
@@ -131,7 +141,7 @@ func (r *Result) survey(ctx context.Context, records *Records) error {
 	return nil
 }
 
-func (r *Result) conclude(c *contest, champion string, records *Records) {
+func (r *Result) conclude(c *contest, o *Options, records *Records) {
 	fresh := c.players[0]
 	r.State = fresh.learner.Save()
 	r.Metrics = fresh.scores.byTarget()
@@ -147,10 +157,16 @@ func (r *Result) conclude(c *contest, champion string, records *Records) {
 		r.Dropped[why] += uint64(k)
 	}
 	r.Gate = Gate{Pass: true, Why: "there is no champion yet"}
+	if o.Champion != nil {
+		r.Gate = Gate{Champion: o.ChampionName}
+		r.Gate.Why = fmt.Sprintf("it has learned from the judged records itself, up to %s: give newer ones", o.ChampionUntil.UTC().Format(time.RFC3339))
+	}
 	for _, p := range c.players[1:] {
-		r.Baselines[p.name] = p.scores.byTarget()
-		if p.name == "champion" {
-			r.Gate = judge(champion, fresh.scores, p.scores)
+		if s := p.scores.byTarget(); len(s) > 0 {
+			r.Baselines[p.name] = s
+		}
+		if p.name == "champion" && p.scores.rows >= leastPairs {
+			r.Gate = judge(o.ChampionName, fresh.paired, p.scores)
 		}
 	}
 	if len(r.Metrics) == 0 {

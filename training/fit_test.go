@@ -117,13 +117,25 @@ func TestFitsAndJudges(t *testing.T) {
 		t.Errorf("learned %v, dropped %v", first.Learned, first.Dropped)
 	}
 
-	// The same again is no gain; a champion of slower days is beaten.
-	same, err := fit(t, Options{Predictor: bare, Champion: &first.State, ChampionName: "v1"}, dir)
+	// A champion is not judged on what it has learned. One as good is not replaced, one of slower
+	// days is.
+	same, err := fit(t, Options{Predictor: bare, Champion: &first.State, ChampionName: "v1", ChampionUntil: first.Until}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same.Gate.Pass || same.Gate.Champion != "v1" || same.Data != first.Data {
+	if same.Gate.Pass || same.Gate.Champion != "v1" || same.Data != first.Data || !strings.Contains(same.Gate.Why, "has learned from the judged records") {
 		t.Errorf("%+v", same.Gate)
+	}
+	early, err := fit(t, Options{Predictor: bare}, logged(t, rows[:1700]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := fit(t, Options{Predictor: bare, Champion: &early.State, ChampionName: "v1", ChampionUntil: early.Until}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := late.Baselines["champion"]["ttft"].N; late.Gate.Pass || n != 300 || math.Abs(late.Gate.Gain) > .02 {
+		t.Errorf("%d judged, %+v", n, late.Gate)
 	}
 	slow, err := fit(t, Options{Predictor: bare}, logged(t, world(2, 1000, 3)))
 	if err != nil {

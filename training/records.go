@@ -99,7 +99,7 @@ func (r *Records) log(dir string) (source, error) {
 	l, err := trace.Open(dir, trace.Options{Keep: math.MaxInt64, Budget: math.MaxInt64}) // reading removes nothing
 	if err != nil {
 		if errors.Is(err, trace.ErrLocked) {
-			err = fmt.Errorf("%w; a service that runs exports its trace itself: GET /trace/export of its admin address", err)
+			err = fmt.Errorf("%w; a service holds its log while it runs: stop it, or work on a copy", err)
 		}
 		return source{}, err
 	}

@@ -69,19 +69,19 @@ func (c *collected) add(row int, p *features.Prediction, truth float64) {
 func (c *collected) score() Score {
 	e := stat.ForecastErrors(c.p50, c.truth)
 	s := Score{N: e.N, MAPE: e.MAPE, MedAPE: e.MedAPE, P90APE: e.P90APE, Bias: e.Bias, Pinball: stat.Mean(c.loss)}
-	for i, y := range c.truth {
-		s.Coverage50 += share(y <= c.p50[i], e.N)
-		s.Coverage90 += share(y <= c.p90[i], e.N)
-		s.Coverage99 += share(y <= c.p99[i], e.N)
-	}
+	s.Coverage50, s.Coverage90, s.Coverage99 = c.within(c.p50), c.within(c.p90), c.within(c.p99)
 	return s
 }
 
-func share(yes bool, n int) float64 {
-	if yes {
-		return 1 / float64(n)
+// within is the share of outcomes that a quantile held.
+func (c *collected) within(quantile []float64) float64 {
+	n := 0
+	for i, y := range c.truth {
+		if y <= quantile[i] {
+			n++
+		}
 	}
-	return 0
+	return float64(n) / float64(len(c.truth))
 }
 
 // byTarget are the scores of the targets that have any.

@@ -53,3 +53,9 @@ type Observation struct {
 	Cause  fleet.Cause
 	Status int // HTTP status of the answer; 0: none seen
 }
+
+// Comparable reports whether the times of the request can be held against what was foretold of it: it
+// was streamed to its natural end by the endpoint that the forecast was made for.
+func (o *Observation) Comparable() bool {
+	return o.Stream && o.Cause == fleet.Complete && o.Status < 400 && o.Endpoint == o.Picked
+}

@@ -29,7 +29,7 @@ type View interface {
 	// Ready tells that everything runs for the first time.
 	Ready(Setup)
 	// Progress tells how far a policy is, a few times a second.
-	Progress(policy string, elapsed, total time.Duration, soFar Score)
+	Progress(policy string, elapsed, total time.Duration, soFar Score, forecasts Accuracy)
 	// Finished tells a policy's result and the errors of its failed requests, at most a few.
 	Finished(policy string, s Score, failures []error)
 }
@@ -46,6 +46,7 @@ type Setup struct {
 type Result struct {
 	Policies []string // those that were finished, in order
 	Scores   map[string]Score
+	Accuracy Accuracy // of the forecasts under all policies; each policy's service begins knowing nothing
 }
 
 // Totals are the requests of all policies, and those of them with a complete answer.
@@ -59,7 +60,7 @@ func (r *Result) Totals() (requests, ok int) {
 // Run runs the policies one after another. The result holds those that were finished, with an error
 // too: that of ctx when it ended.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
-	r := &Result{Scores: map[string]Score{}}
+	r := &Result{Scores: map[string]Score{}, Accuracy: accuracy(nil)}
 	if cfg.Speed <= 0 {
 		cfg.Speed = 1
 	}
@@ -71,6 +72,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err != nil {
 		return r, err
 	}
+	var audits []audited
 	for i, policy := range cfg.Policies {
 		s, err := startStack(ctx, &cfg, at, policy)
 		if err != nil {
@@ -91,6 +93,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			return r, err
 		}
 		sc := score(outcomes, cfg.Workload.SLO, cfg.sent())
+		audits = append(audits, s.audit.learned()...)
+		r.Accuracy = accuracy(audits)
 		r.Policies = append(r.Policies, policy)
 		r.Scores[policy] = sc
 		cfg.View.Finished(policy, sc, failures(outcomes))
@@ -126,7 +130,7 @@ func drive(ctx context.Context, cfg *Config, s *stack, policy string) []Outcome 
 			return t.outcomes
 		case <-tick.C:
 			elapsed := min(time.Since(began), total)
-			cfg.View.Progress(policy, elapsed, total, t.soFar(cfg.Workload.SLO, elapsed))
+			cfg.View.Progress(policy, elapsed, total, t.soFar(cfg.Workload.SLO, elapsed), accuracy(s.audit.learned()))
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package demo
 
-import "github.com/presage-router/presage/features/fleet"
+import (
+	"github.com/presage-router/presage/features/fleet"
+	"github.com/presage-router/presage/router"
+)
 
 // Settings is what the service is started with.
 type Settings struct {
@@ -11,6 +14,7 @@ type Settings struct {
 	SLO            SLO // default, on the wall clock
 	Answers        int // endpoints per answer
 	Seed           uint64
+	Observer       router.Observer // receives every finished request
 }
 
 // Service is the running service.

@@ -49,6 +49,7 @@ type stack struct {
 	running sync.WaitGroup
 	envoy   *Envoy
 	url     string // where clients send requests
+	audit   audit
 
 	tookEngines, tookService, tookGateway time.Duration
 }
@@ -80,7 +81,7 @@ func (s *stack) start(ctx context.Context, cfg *Config, at *Addresses, policy st
 	wall := SLO{scale(cfg.Workload.SLO.TTFT, cfg.Speed), scale(cfg.Workload.SLO.ITL, cfg.Speed)}
 	s.service, err = cfg.Start(Settings{
 		ExtProc: at.ExtProc, Health: at.Health, Admin: at.Admin, Endpoints: s.engines.endpoints,
-		Policy: policy, SLO: wall, Answers: answers, Seed: cfg.Seed,
+		Policy: policy, SLO: wall, Answers: answers, Seed: cfg.Seed, Observer: &s.audit,
 	})
 	if err != nil {
 		return err

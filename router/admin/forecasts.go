@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/presage-router/presage/features"
-	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/predictor/drift"
 )
 
@@ -56,10 +55,9 @@ func (c *checks) bind(m *Metrics, target string) error {
 	return err
 }
 
-// judge takes the forecasts of a finished request: those made for the endpoint that served it, where
-// tokens came as they were made and the answer came to its natural end.
+// judge takes the forecasts of a finished request.
 func (m *Metrics) judge(o *features.Observation, model string) {
-	if !o.Stream || o.Cause != fleet.Complete || o.Status >= 400 || o.Endpoint != o.Picked {
+	if !o.Comparable() {
 		return
 	}
 	chosen := o.Policy != "probe" && o.Propensity >= explored

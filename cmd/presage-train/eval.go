@@ -16,7 +16,7 @@ import (
 
 type evalCommand struct {
 	Files   []string `arg:"" name:"file" help:"Recorded requests, in any format with times of answers; gzip is seen through."`
-	Without []string `enum:"trees,offsets,steps,bands" placeholder:"PART" help:"Also evaluate without each of these parts of the learner: trees, offsets, steps, bands."`
+	Without []string `enum:"trees,offsets,shrinkage,steps,bands,drift" placeholder:"PART" help:"Also evaluate without each of these parts of the learner: trees, offsets, shrinkage, steps, bands, drift."`
 	Foils   bool     `negatable:"" default:"true" help:"Also judge batch-fitted models: linear, one tree, boosted trees."`
 	Strata  bool     `help:"Print the parts by load, hits, state of the endpoint and drift."`
 	Jobs    int      `help:"Parts evaluated at once; default: one per CPU."`
@@ -142,6 +142,9 @@ func (c *evalCommand) options(variant int) evaluate.Options {
 	return o
 }
 
+// without switches one part of the learner off.
 func without(part string) predictor.Without {
-	return predictor.Without{Trees: part == "trees", Offsets: part == "offsets", Steps: part == "steps", Bands: part == "bands"}
+	return predictor.Without{
+		Trees: part == "trees", Offsets: part == "offsets", Shrinkage: part == "shrinkage", Steps: part == "steps", Bands: part == "bands", Drift: part == "drift",
+	}
 }

@@ -185,7 +185,7 @@ func forecastsOf(t *rapid.T, rows []datasets.Row, clock bool) (said []features.F
 func TestPrefixes(t *testing.T) {
 	p := newPrefixes()
 	row := func(endpoint string, group, shared int, session string, prompt int) *datasets.Row {
-		return &datasets.Row{Endpoint: endpoint, Group: group, GroupTokens: shared, Session: session, Prompt: prompt, Cached: 777}
+		return &datasets.Row{Endpoint: endpoint, Group: group, GroupTokens: shared, Session: session, Prompt: prompt, Cached: 777, Replicas: 2}
 	}
 	for i, c := range []struct {
 		row  *datasets.Row
@@ -203,6 +203,8 @@ func TestPrefixes(t *testing.T) {
 		{row("a", 0, 0, "s", 400), 192}, // the conversation so far
 		{row("a", 0, 0, "s", 300), 288},
 		{row("a", 0, 0, "t", 300), 0},
+		{row("", 0, 0, "s", 200), 0},
+		{row("", 0, 0, "s", 200), 0}, // a pool of two
 	} {
 		if got := p.match(c.row); got != c.want {
 			t.Errorf("%d: %d tokens cached, want %d", i, got, c.want)

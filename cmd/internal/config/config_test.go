@@ -16,7 +16,7 @@ import (
 
 // policies stands for the registry of a binary.
 func policies() []string {
-	return []string{"least-request", "llmd-sticky-token", "round-robin", "weighted"}
+	return []string{"adaptive", "argmin-ttft", "least-request", "llmd-sticky-token", "predictive", "round-robin", "weighted"}
 }
 
 const source = "fleet: {endpoints: {file: endpoints.yaml}}\n"

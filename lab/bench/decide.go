@@ -9,17 +9,20 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/features/prefix"
 	"github.com/presage-router/presage/features/request"
 	"github.com/presage-router/presage/internal/stat"
 	"github.com/presage-router/presage/internal/telemetry"
+	"github.com/presage-router/presage/predictor"
 	"github.com/presage-router/presage/router"
 	"github.com/presage-router/presage/router/admin"
 	"github.com/presage-router/presage/router/outlier"
 )
 
-// Decide is the cost of a decision in process, as the service makes it: snapshot, prefix match, policy,
+// Decide is the cost of a decision in process, as the service makes it: snapshot, prefix match,
+// forecasts of a learner that has learned enough for all its members to have a say, policy,
 // reservation, explanation written to the ring, metrics.
 type Decide struct {
 	Endpoints int
@@ -34,6 +37,8 @@ type DecideResult struct {
 	P99       float64 `json:"p99_us"`
 	Allocs    float64 `json:"allocs_per_decision"`
 	Decisions int     `json:"decisions"`
+	Pairs     float64 `json:"pairs_per_second"` // (TTFT, ITL) forecasts with quantiles that one core makes, asked for as decisions do
+	Voices    int     `json:"voices"`           // members that the forecasts were blended of, over both times
 }
 
 // Sizes of the measured situation.
@@ -46,13 +51,15 @@ const (
 
 // Run measures. Requests end in the order in which they began, outside the measured time.
 func (b *Decide) Run(ctx context.Context) (DecideResult, error) {
-	r, err := b.router()
+	taught := newSchool()
+	last := &lastQuery{}
+	r, err := b.router(taught, last)
 	if err != nil {
 		return DecideResult{}, err
 	}
 	d := &decider{router: r, requests: decideQueue(), flights: make([]router.Flight, max(b.Endpoints*openPerEndpoint, batch))}
 	d.samples = make([]float64, 0, 1<<22)
-	if err := d.run(ctx, b.Duration/warmup, b.Endpoints*openPerEndpoint); err != nil {
+	if err := d.run(ctx, b.Duration/warmup, b.Endpoints*openPerEndpoint+lessons+batch); err != nil {
 		return DecideResult{}, err
 	}
 	d.samples, d.mallocs = d.samples[:0], 0
@@ -61,11 +68,14 @@ func (b *Decide) Run(ctx context.Context) (DecideResult, error) {
 	}
 	n := len(d.samples)
 	q := stat.Quantiles(d.samples, .5, .99)
-	return DecideResult{Endpoints: b.Endpoints, P50: q[0] * 1e6, P99: q[1] * 1e6, Allocs: float64(d.mallocs) / float64(n), Decisions: n}, nil
+	return DecideResult{
+		Endpoints: b.Endpoints, P50: q[0] * 1e6, P99: q[1] * 1e6, Allocs: float64(d.mallocs) / float64(n), Decisions: n,
+		Pairs: pairs(taught.handle.Load(), &last.batch, min(b.Duration/4, time.Second)), Voices: taught.voices(),
+	}, nil
 }
 
 // router makes the router as the service does, over engines with differing loads.
-func (b *Decide) router() (*router.Router, error) {
+func (b *Decide) router(taught *school, last *lastQuery) (*router.Router, error) {
 	f := new(fleet.Fleet)
 	now := time.Now()
 	list := make([]*fleet.Endpoint, b.Endpoints)
@@ -91,8 +101,23 @@ func (b *Decide) router() (*router.Router, error) {
 	}
 	return router.New(router.Options{
 		Fleet: f, Policy: b.Policy, Prefixes: prefix.NewIndex(prefix.Options{}), Ratios: new(request.Ratios),
-		Observer: router.Observers{ring, metrics}, Recorder: router.Recorders{ring, metrics}, Outliers: &outlier.Detector{}, Seed: 1,
+		Observer: router.Observers{ring, metrics, taught}, Recorder: router.Recorders{ring, metrics, last}, Outliers: &outlier.Detector{},
+		Forecast: &taught.handle, Seed: 1,
 	}), nil
+}
+
+// lastQuery keeps the features of one decision.
+type lastQuery struct {
+	batch predictor.Batch
+	every int
+}
+
+// Record implements router.Recorder. It is cheap: one decision in many is kept.
+func (l *lastQuery) Record(_ router.ID, q *router.Query, _ *router.Decision) {
+	if l.every++; l.every&(l.every-1) == 0 {
+		l.batch.Size(len(q.Snap.States))
+		features.Extract(l.batch.X, l.batch.At, q.Req, q.Snap, q.Hits)
+	}
 }
 
 // decideQueue makes requests as the parser leaves them.
@@ -137,8 +162,9 @@ func (d *decider) run(ctx context.Context, length time.Duration, least int) erro
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for k := range batch { // room for the batch
+		for k := range batch { // room for the batch; meanwhile others have begun to stream
 			end := time.Now()
+			d.flight(k+len(d.flights)/2).Tokens(end, 1)
 			d.flight(k).Finish(end, &router.Outcome{Cause: fleet.Complete, Usage: router.Usage{Prompt: promptBytes / 4, Cached: -1, Output: 16}})
 		}
 		runtime.ReadMemStats(&m)

@@ -30,6 +30,15 @@ func (q *Query) Forecasts() []features.Forecast {
 	return f.batch.Fore
 }
 
+// Suppose gives the query forecasts made elsewhere, fore[i] for Snap.States[i]: for policies that are
+// asked outside a router. nil: nothing can be foretold.
+func (q *Query) Suppose(fore []features.Forecast) {
+	q.fore = &foretelling{done: true}
+	if fore != nil {
+		q.fore.frozen, q.fore.batch.Fore = new(predictor.Frozen), fore
+	}
+}
+
 // Foretold returns the forecasts that the policy asked for, as [Query.Forecasts] does; nil: it did
 // without.
 func (q *Query) Foretold() []features.Forecast {

@@ -101,7 +101,7 @@ func reasonOf(term string) Reason {
 		return ByAdapter
 	case "session":
 		return BySession
-	case "slo":
+	case "slo", "itl":
 		return ByHeadroom
 	case "speed":
 		return BySpeed

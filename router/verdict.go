@@ -110,14 +110,15 @@ func (v Verdict) Sentence() string {
 	return "best in total" + v.margin()
 }
 
-// sooner names what the winner has less of.
+// sooner names what the winner has less of, where terms are times.
 func (v Verdict) sooner() string {
-	switch v.Term {
-	case "ttft":
+	switch {
+	case v.Unit != "ms": // decode of Dynamo is blocks
+	case v.Term == "ttft":
 		return "first token foretold soonest"
-	case "decode":
+	case v.Term == "decode":
 		return "fastest stream foretold"
-	case "stall":
+	case v.Term == "stall":
 		return "fewest streams stalled by its prefill"
 	}
 	return "less work ahead"

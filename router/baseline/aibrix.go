@@ -7,9 +7,9 @@ import (
 )
 
 // Published defaults of AIBrix's prefix-cache routing.
-const (
-	aibrixImbalance = 8   // requests between the busiest and the idlest from which only the idlest count
-	aibrixSigmas    = 1.0 // standard deviations above the mean load that a match may be
+var (
+	aibrixImbalance = router.Knob{Name: "imbalance", About: "requests between the busiest and the idlest above which only the idlest count", Default: 8, Low: 0, High: 1e5}
+	aibrixSigmas    = router.Knob{Name: "sigmas", About: "standard deviations above the mean load that a match may be", Default: 1, Low: 0, High: 100}
 )
 
 // AIBrixPrefix is AIBrix's prefix-cache routing. Of the candidates (only the idlest ones when load
@@ -17,11 +17,14 @@ const (
 // flight, it takes the first whose load is at most the mean plus one standard deviation; if there is
 // none, the fewest requests in flight, a random one among equals. Mean and deviation are those of
 // all candidates.
-type AIBrixPrefix struct{ costs }
+type AIBrixPrefix struct {
+	costs
+	imbalance, sigmas float64
+}
 
 // NewAIBrixPrefix returns the policy.
 func NewAIBrixPrefix(p router.Params) *AIBrixPrefix {
-	return &AIBrixPrefix{newCosts(p, "requests", "requests")}
+	return &AIBrixPrefix{newCosts(p, "requests", "requests"), p.Knob(aibrixImbalance), p.Knob(aibrixSigmas)}
 }
 
 // Name implements [router.Policy].
@@ -41,7 +44,7 @@ func (b *AIBrixPrefix) Route(q *router.Query, d *router.Decision) error {
 		n, sum, squares = n+1, sum+load, squares+load*load
 		fewest, most = min(fewest, load), max(most, load)
 	}
-	uneven := most-fewest > aibrixImbalance
+	uneven := most-fewest > b.imbalance
 	if uneven {
 		for i, k := range q.Keep {
 			if k && b.cost[i] > fewest {
@@ -50,7 +53,7 @@ func (b *AIBrixPrefix) Route(q *router.Query, d *router.Decision) error {
 		}
 	}
 	mean := sum / n
-	limit := mean + aibrixSigmas*math.Sqrt(max(0, squares/n-mean*mean))
+	limit := mean + b.sigmas*math.Sqrt(max(0, squares/n-mean*mean))
 	if !b.match(q, d, limit) {
 		b.lowest(q, d)
 	}

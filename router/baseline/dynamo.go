@@ -4,12 +4,13 @@ import "github.com/presage-router/presage/router"
 
 // Published defaults of Dynamo's KV router. Decay of the credit, host, disk and shared tiers and the
 // softmax temperature are off by default or have no counterpart here.
-const (
-	dynamoCredit    = 1.0 // c, of a cached block
-	dynamoScale     = 1.0 // s, of prefill against decode
-	dynamoRequest   = 0.0 // w_a, blocks per active request
-	dynamoBlockSize = 16  // tokens per block of the common engines
+var (
+	dynamoCredit  = router.Knob{Name: "credit", About: "blocks credited per cached block", Default: 1, Low: 0, High: 10}
+	dynamoScale   = router.Knob{Name: "prefill", About: "weight of a block of prefill against one in decode", Default: 1, Low: 0, High: 100}
+	dynamoRequest = router.Knob{Name: "request", About: "blocks charged per active request", Default: 0, Low: 0, High: 1e5}
 )
+
+const dynamoBlockSize = 16 // tokens per block of the common engines
 
 // DynamoLinear is Dynamo's default cost, in blocks:
 //
@@ -20,12 +21,16 @@ const (
 // occupy, and random ties. Counts are the router's own, as Dynamo's are.
 type DynamoLinear struct {
 	costs
-	block float64
+	credit, scale, request float64
+	block                  float64
 }
 
 // NewDynamoLinear returns the policy.
 func NewDynamoLinear(p router.Params) *DynamoLinear {
-	b := &DynamoLinear{costs: newCosts(p, "blocks", "prefill", "prefix", "decode", "requests"), block: dynamoBlockSize}
+	b := &DynamoLinear{
+		costs:  newCosts(p, "blocks", "prefill", "prefix", "decode", "requests"),
+		credit: p.Knob(dynamoCredit), scale: p.Knob(dynamoScale), request: p.Knob(dynamoRequest), block: dynamoBlockSize,
+	}
 	if p.BlockSize > 0 {
 		b.block = float64(p.BlockSize)
 	}
@@ -44,9 +49,9 @@ func (b *DynamoLinear) Route(q *router.Query, d *router.Decision) error {
 		}
 		s := &q.Snap.States[i]
 		raw := (float64(s.Uncached) + float64(q.Req.PromptTokens)) / b.block
-		credit := min(dynamoCredit*float64(q.Req.CachedTokens(int(q.Hits[i])))/b.block, raw)
+		credit := min(b.credit*float64(q.Req.CachedTokens(int(q.Hits[i])))/b.block, raw)
 		decode := float64(s.PendingTokens+s.Context) / b.block
-		b.set(d, i, dynamoScale*raw, -dynamoScale*credit, decode, dynamoRequest*float64(s.Requests))
+		b.set(d, i, b.scale*raw, -b.scale*credit, decode, b.request*float64(s.Requests))
 	}
 	b.lowest(q, d)
 	return nil

@@ -2,7 +2,7 @@ package baseline
 
 import "github.com/presage-router/presage/router"
 
-// Policies returns every policy that needs no forecast, by name.
+// Policies returns every policy of this package, by name.
 func Policies() router.Registry {
 	return router.Registry{
 		"round-robin":   {About: "strict rotation over ready endpoints", New: simple(NewRoundRobin)},
@@ -12,13 +12,16 @@ func Policies() router.Registry {
 
 		"weighted":          {About: "prefix 3, queue 2, KV 2, highest sum: llm-d-router's scorers", New: weighted("weighted")},
 		"llmd-weighted":     {About: "the same as weighted", New: weighted("llmd-weighted")},
-		"llmd-sticky-token": {About: "llm-d-router: endpoints holding 80 % of the prompt unless slower by 18 s, then least uncached tokens", New: simple(NewStickyToken)},
-		"llmd-active":       {About: "llm-d-router: the same stickiness, then fewest requests in flight", New: simple(NewStickyActive)},
-		"dynamo-linear":     {About: "Dynamo: prefill blocks less cached ones, plus blocks in decode", New: simple(NewDynamoLinear)},
+		"llmd-sticky-token": {About: "llm-d-router: endpoints holding 80 % of the prompt unless slower by 18 s, then least uncached tokens", Knobs: stickyKnobs, New: simple(NewStickyToken)},
+		"llmd-active":       {About: "llm-d-router: the same stickiness, then fewest requests in flight", Knobs: stickyKnobs, New: simple(NewStickyActive)},
+		"llmd-predicted":    {About: "llm-d-router: SLO headroom of forecasts in tiers, weighted random draw", Knobs: predictedKnobs, New: simple(NewLLMDPredicted)},
+		"dynamo-linear":     {About: "Dynamo: prefill blocks less cached ones, plus blocks in decode", Knobs: []router.Knob{dynamoCredit, dynamoScale, dynamoRequest}, New: simple(NewDynamoLinear)},
 		"lmetric":           {About: "LMetric: uncached prefill tokens times batch size", New: simple(NewLMetric)},
-		"smg-cache-aware":   {About: "SMG: longest match above 30 % unless load is uneven, else least load", New: simple(NewSMGCacheAware)},
-		"smg-least-load":    {About: "SMG: seconds of uncached tokens ahead plus a price for a full KV cache", New: simple(NewSMGLeastLoad)},
-		"aibrix-prefix":     {About: "AIBrix: longest match within one sigma of mean load, else least request", New: simple(NewAIBrixPrefix)},
+		"smg-cache-aware":   {About: "SMG: longest match above 30 % unless load is uneven, else least load", Knobs: []router.Knob{smgMatch, smgAbsolute, smgRelative}, New: simple(NewSMGCacheAware)},
+		"smg-least-load":    {About: "SMG: seconds of uncached tokens ahead plus a price for a full KV cache", Knobs: []router.Knob{smgLambda}, New: simple(NewSMGLeastLoad)},
+		"aibrix-prefix":     {About: "AIBrix: longest match within one sigma of mean load, else least request", Knobs: []router.Knob{aibrixImbalance, aibrixSigmas}, New: simple(NewAIBrixPrefix)},
+
+		"gorgo-2d": {About: "GORGO: own and queued uncached tokens, at the ms per token that regression finds", Knobs: []router.Knob{gorgoQueued}, New: simple(NewGorgo2D)},
 
 		"always-busiest": {About: "negative control: most requests in flight", New: simple(NewAlwaysBusiest)},
 	}

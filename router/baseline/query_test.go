@@ -2,12 +2,14 @@ package baseline
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/features/request"
 	"github.com/presage-router/presage/router"
@@ -38,7 +40,30 @@ func anyQuery(t *rapid.T) *router.Query {
 		q.Keep[i] = rapid.IntRange(0, 3).Draw(t, "keep") > 0
 	}
 	q.Keep[rapid.IntRange(0, n-1).Draw(t, "kept")] = true
+	if rapid.Bool().Draw(t, "foretold") {
+		q.Suppose(anyForecasts(t, n))
+		req.SLO = request.SLO{
+			TTFT: time.Duration(rapid.IntRange(0, 2000).Draw(t, "ttft slo")) * time.Millisecond,
+			ITL:  time.Duration(rapid.IntRange(0, 80).Draw(t, "itl slo")) * time.Millisecond,
+		}
+	}
 	return q
+}
+
+// anyForecasts draws forecasts, of which some are none.
+func anyForecasts(t *rapid.T, n int) []features.Forecast {
+	fore := make([]features.Forecast, n)
+	for i := range fore {
+		seconds := func(what string, most int) features.Prediction {
+			s := float32(rapid.IntRange(1, most).Draw(t, what)) / 1000
+			return features.Prediction{Mean: s, P50: s, P90: 1.5 * s, P99: 2 * s}
+		}
+		fore[i] = features.Forecast{TTFT: seconds("ttft", 4000), ITL: seconds("itl", 100)}
+		if bad := rapid.SampledFrom([]float32{1, 1, 1, 0, float32(math.NaN()), float32(math.Inf(1)), -1}).Draw(t, "bad"); bad != 1 {
+			fore[i].TTFT.P90 *= bad
+		}
+	}
+	return fore
 }
 
 // newQuery makes a query over n idle endpoints, all of them candidates.

@@ -3,10 +3,10 @@ package baseline
 import "github.com/presage-router/presage/router"
 
 // Published defaults of SMG's command line (its library has .5, 32, 1.1).
-const (
-	smgMatch    = 0.3 // share of the prompt from which the match decides
-	smgAbsolute = 64  // requests between the busiest and the idlest from which load decides, and
-	smgRelative = 1.5 // their ratio
+var (
+	smgMatch    = router.Knob{Name: "match", About: "share of the prompt above which the match decides", Default: 0.3, Low: 0, High: 1}
+	smgAbsolute = router.Knob{Name: "absolute", About: "requests between the busiest and the idlest above which load decides", Default: 64, Low: 0, High: 1e5}
+	smgRelative = router.Knob{Name: "relative", About: "their ratio, which must be exceeded too", Default: 1.5, Low: 1, High: 1e5}
 )
 
 // SMGCacheAware is SMG's cache-aware policy over its approximate tree: when load is uneven (most -
@@ -14,11 +14,14 @@ const (
 // match if that is more than 30 % of the prompt, else the least loaded. Least loaded is the fewest
 // requests in flight, then fewest ever processed, then the lowest index. Its limits on KV usage are
 // off by default.
-type SMGCacheAware struct{ costs }
+type SMGCacheAware struct {
+	costs
+	match, absolute, relative float64
+}
 
 // NewSMGCacheAware returns the policy.
 func NewSMGCacheAware(p router.Params) *SMGCacheAware {
-	return &SMGCacheAware{newCosts(p, "requests", "requests")}
+	return &SMGCacheAware{newCosts(p, "requests", "requests"), p.Knob(smgMatch), p.Knob(smgAbsolute), p.Knob(smgRelative)}
 }
 
 // Name implements [router.Policy].
@@ -46,10 +49,10 @@ func (b *SMGCacheAware) Route(q *router.Query, d *router.Decision) error {
 			longest = i
 		}
 	}
-	uneven := most-fewest > smgAbsolute && float64(most) > smgRelative*float64(fewest)
+	uneven := float64(most-fewest) > b.absolute && float64(most) > b.relative*float64(fewest)
 	d.Index, d.Propensity = least, 1
 	d.Judge(b.keep)
-	if !uneven && q.HitRatio(longest) > smgMatch {
+	if !uneven && q.HitRatio(longest) > b.match {
 		d.Index = longest
 		if d.Why.Reason != router.OnlyOne {
 			d.Why.Reason = router.ByCache

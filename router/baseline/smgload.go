@@ -9,8 +9,9 @@ import (
 )
 
 // Published defaults of SMG's least-load policy.
+var smgLambda = router.Knob{Name: "lambda", About: "seconds charged for KV usage k at k/(1-k) = 1", Default: 0.15, Low: 0, High: 100}
+
 const (
-	smgLambda     = 0.15   // seconds charged for KV usage at k/(1-k) = 1
 	smgMaxKV      = 0.999  // k is capped here
 	smgThroughput = 2_000. // tokens per second where an endpoint's own is not known
 	smgPrompt     = 1_024. // mean prompt, in tokens, of requests at an endpoint without a page
@@ -26,7 +27,8 @@ const (
 // generated tokens between pages at least one poll apart.
 type SMGLeastLoad struct {
 	costs
-	rates []rate // by slot
+	lambda float64
+	rates  []rate // by slot
 }
 
 // rate follows the generation throughput of one endpoint instance.
@@ -39,7 +41,7 @@ type rate struct {
 
 // NewSMGLeastLoad returns the policy.
 func NewSMGLeastLoad(p router.Params) *SMGLeastLoad {
-	return &SMGLeastLoad{costs: newCosts(p, "s", "queue", "kv")}
+	return &SMGLeastLoad{costs: newCosts(p, "s", "queue", "kv"), lambda: p.Knob(smgLambda)}
 }
 
 // Name implements [router.Policy].
@@ -70,7 +72,7 @@ func (b *SMGLeastLoad) Route(q *router.Query, d *router.Decision) error {
 			b.set(d, i, float64(s.Requests)*smgPrompt/(sum/float64(pages)), 0)
 		default:
 			k := min(float64(s.KVUsage), smgMaxKV)
-			b.set(d, i, float64(s.Uncached)/b.throughput(s), smgLambda*k/(1-k))
+			b.set(d, i, float64(s.Uncached)/b.throughput(s), b.lambda*k/(1-k))
 		}
 	}
 	b.lowest(q, d)
@@ -80,6 +82,11 @@ func (b *SMGLeastLoad) Route(q *router.Query, d *router.Decision) error {
 // hasPage reports whether a recent page tells the KV usage.
 func hasPage(q *router.Query, s *fleet.State) bool {
 	return s.Known.Has(fleet.KnowKV) && s.KVUsage >= 0 && s.KVUsage <= 1 && q.Now.Sub(s.At) <= router.DefaultMaxAge
+}
+
+// hasQueue reports whether a recent page tells the requests waiting.
+func hasQueue(q *router.Query, s *fleet.State) bool {
+	return s.Known.Has(fleet.KnowWaiting) && s.Waiting >= 0 && q.Now.Sub(s.At) <= router.DefaultMaxAge
 }
 
 // throughput returns the endpoint's generation throughput in tokens per second, after taking in its

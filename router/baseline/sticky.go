@@ -7,23 +7,27 @@ import (
 )
 
 // Published defaults of llm-d-router's prefix-affinity filter and token-load scorer.
-const (
-	stickyShare       = 0.80     // share of the prompt that must be cached
-	stickyMaxTTFT     = 18.000   // seconds by which the sticky endpoints may be slower than the rest
-	stickyMaxTTFTMM   = 36.000   // the same for requests with images or audio
-	stickyPeakPrefill = 15_928.0 // tokens per second of one endpoint
+var (
+	stickyShare = router.Knob{Name: "share", About: "share of the prompt that must be cached", Default: 0.80, Low: 0, High: 1}
+	stickyWait  = router.Knob{Name: "wait", About: "seconds by which the sticky endpoints may be slower than the rest", Default: 18, Low: 0, High: 3600}
+	stickyMedia = router.Knob{Name: "media", About: "the same for requests with images or audio", Default: 36, Low: 0, High: 3600}
+
+	stickyKnobs = []router.Knob{stickyShare, stickyWait, stickyMedia}
 )
+
+const stickyPeakPrefill = 15_928.0 // tokens per second of one endpoint
 
 // sticky is llm-d-router's affinity filter: it keeps the endpoints that hold at least 80 % of the
 // prompt, unless the least busy of them would answer T_max later than the least busy other, with
 // TTFT taken as uncached tokens in flight over the peak prefill throughput.
 type sticky struct {
 	costs
-	peak float64
+	share, wait, media float64
+	peak               float64
 }
 
 func newSticky(p router.Params, c costs) sticky {
-	s := sticky{costs: c, peak: p.PeakPrefill}
+	s := sticky{costs: c, share: p.Knob(stickyShare), wait: p.Knob(stickyWait), media: p.Knob(stickyMedia), peak: p.PeakPrefill}
 	if s.peak <= 0 {
 		s.peak = stickyPeakPrefill
 	}
@@ -32,9 +36,9 @@ func newSticky(p router.Params, c costs) sticky {
 
 // filter drops the candidates that the affinity leaves out and reports whether there are any.
 func (b *sticky) filter(q *router.Query, d *router.Decision) bool {
-	limit := stickyMaxTTFT
+	limit := b.wait
 	if q.Req.MediaUnits > 0 {
-		limit = stickyMaxTTFTMM
+		limit = b.media
 	}
 	in, out := math.Inf(1), math.Inf(1) // lowest TTFT of the sticky ones and of the rest
 	for i, k := range q.Keep {
@@ -42,7 +46,7 @@ func (b *sticky) filter(q *router.Query, d *router.Decision) bool {
 			continue
 		}
 		ttft := float64(q.Snap.States[i].Uncached) / b.peak
-		if q.HitRatio(i) >= stickyShare {
+		if q.HitRatio(i) >= b.share {
 			in = min(in, ttft)
 		} else {
 			out = min(out, ttft)
@@ -53,7 +57,7 @@ func (b *sticky) filter(q *router.Query, d *router.Decision) bool {
 	}
 	dropped := false
 	for i, k := range q.Keep {
-		if k && q.HitRatio(i) < stickyShare {
+		if k && q.HitRatio(i) < b.share {
 			b.drop(d, i, "not sticky")
 			dropped = true
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ErrNone: there is no champion, or none before it.
+// ErrNone is the reason where there is no champion, or none before it.
 var ErrNone = errors.New("no champion yet")
 
 const (

@@ -51,11 +51,11 @@ func seal(m *Manifest, model []byte) ([]byte, error) {
 
 // Reasons for which a file is refused, for those who count or branch.
 var (
-	// ErrDamaged: the file is not what was written.
+	// ErrDamaged means that the file is not what was written.
 	ErrDamaged = errors.New("damaged")
-	// ErrForeign: the file is no model.
+	// ErrForeign means that the file is no model.
 	ErrForeign = errors.New("not a model file")
-	// ErrSchema: the model is of another version or schema than this program.
+	// ErrSchema means that the model is of another version or schema than this program.
 	ErrSchema = errors.New("made by another version")
 )
 

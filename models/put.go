@@ -116,7 +116,7 @@ func (r *Registry) write(name string, data []byte, place func(from, to string) e
 	if err != nil {
 		return reason(err)
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }() // nothing is lost
 	return reason(d.Sync())
 }
 

@@ -153,7 +153,7 @@ func (r *Registry) readFile(name string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // read only
+	defer func() { _ = f.Close() }() // read only
 	info, err := f.Stat()
 	switch {
 	case err != nil:
@@ -168,10 +168,8 @@ func (r *Registry) readFile(name string, most int64) ([]byte, error) {
 
 // checkName refuses names that are no file of the registry.
 func checkName(name string) error {
-	bad := name == "" || len(name) > 64 || strings.HasPrefix(name, ".") || strings.ContainsFunc(name, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.", c))
-	})
-	if bad {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+	if name == "" || len(name) > 64 || strings.HasPrefix(name, ".") || strings.Trim(name, letters) != "" {
 		return fmt.Errorf("model %.70q: no name of a model: use up to 64 letters, digits, dots, dashes", name)
 	}
 	return nil

@@ -35,12 +35,11 @@ func (r *Result) Card(name string) []byte {
 		}
 	}
 	b.WriteString("\nPinball: mean loss of P50, P90 and P99 of the logarithms. The prior is the law of GPU and model before anything is learned.\n")
-	switch {
-	case r.Gate.Champion == "":
-		fmt.Fprintf(&b, "\nAgainst the champion: %s.\n", r.Gate.Why)
-	default:
-		fmt.Fprintf(&b, "\nAgainst the champion, %s: %s.\n", r.Gate.Champion, r.Gate.Why)
+	champion := "the champion"
+	if r.Gate.Champion != "" {
+		champion += ", " + r.Gate.Champion
 	}
+	fmt.Fprintf(&b, "\nAgainst %s: %s.\n", champion, r.Gate.Why)
 	if len(r.Dropped) > 0 {
 		var parts []string
 		for why, n := range r.Dropped {

@@ -98,22 +98,22 @@ func fit(t testing.TB, o Options, paths ...string) (*Result, error) {
 }
 
 func TestFitsAndJudges(t *testing.T) {
-	rows := world(1, 2000, 1)
+	rows := world(1, 1200, 1)
 	dir := logged(t, rows)
-	first, err := fit(t, Options{Predictor: predictor.Options{RefitAfter: 2 * time.Minute}}, dir)
+	first, err := fit(t, Options{Predictor: predictor.Options{RefitAfter: 3 * time.Minute}}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, target := range []string{"ttft", "itl"} {
 		s, prior := first.Metrics[target], first.Baselines["prior"][target]
-		if s.N != 500 || s.MAPE > .15 || math.Abs(s.Bias) > .05 || s.Coverage90 < .8 || !(s.Pinball < prior.Pinball) {
+		if s.N != 300 || s.MAPE > .15 || math.Abs(s.Bias) > .05 || s.Coverage90 < .8 || !(s.Pinball < prior.Pinball) {
 			t.Errorf("%s: %+v; prior %+v", target, s, prior)
 		}
 	}
-	if !first.Gate.Pass || first.Rows != 2000 || first.Holdout != 500 || !first.Since.Equal(rows[0].At) || !first.Split.Equal(rows[1500].At) || !first.Until.Equal(rows[1999].At) {
+	if !first.Gate.Pass || first.Rows != 1200 || first.Holdout != 300 || !first.Since.Equal(rows[0].At) || !first.Split.Equal(rows[900].At) || !first.Until.Equal(rows[1199].At) {
 		t.Errorf("%+v", first)
 	}
-	if first.Learned["ttft"] != 2000 || first.Learned["itl"] != 2000 || len(first.Dropped) > 0 {
+	if first.Learned["ttft"] != 1200 || first.Learned["itl"] != 1200 || len(first.Dropped) > 0 {
 		t.Errorf("learned %v, dropped %v", first.Learned, first.Dropped)
 	}
 
@@ -126,7 +126,7 @@ func TestFitsAndJudges(t *testing.T) {
 	if same.Gate.Pass || same.Gate.Champion != "v1" || same.Data != first.Data || !strings.Contains(same.Gate.Why, "has learned from the judged records") {
 		t.Errorf("%+v", same.Gate)
 	}
-	early, err := fit(t, Options{Predictor: bare}, logged(t, rows[:1700]))
+	early, err := fit(t, Options{Predictor: bare}, logged(t, rows[:1000]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,10 +134,10 @@ func TestFitsAndJudges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := late.Baselines["champion"]["ttft"].N; late.Gate.Pass || n != 300 || math.Abs(late.Gate.Gain) > .02 {
+	if n := late.Baselines["champion"]["ttft"].N; late.Gate.Pass || n != 200 || math.Abs(late.Gate.Gain) > .02 {
 		t.Errorf("%d judged, %+v", n, late.Gate)
 	}
-	slow, err := fit(t, Options{Predictor: bare}, logged(t, world(2, 1000, 3)))
+	slow, err := fit(t, Options{Predictor: bare}, logged(t, world(2, 600, 3)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestFitRefuses(t *testing.T) {
 	if _, err := fit(t, Options{Predictor: bare}, logged(t, world(1, 50, 1))); err == nil || !strings.Contains(err.Error(), "50 of 200 records needed") {
 		t.Errorf("few rows: %v", err)
 	}
-	log := logged(t, world(1, 3000, 1))
+	log := logged(t, world(1, 1500, 1))
 	held, err := trace.Open(log, trace.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 
 const sample = "testdata/vllm-cpu.csv" // the first requests of a measurement of vLLM on a CPU
 
-func evalOf(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
+func evalOf(ctx context.Context, t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder
 	code = run(ctx, append([]string{"eval"}, args...), &terminal.Terminal{Out: &out, Err: &err, Width: 80})
@@ -44,7 +44,7 @@ func keys(v any) (list []string) {
 
 // TestEvalJSON: the object that scripts rely on.
 func TestEvalJSON(t *testing.T) {
-	code, out, errs := evalOf(t, t.Context(), sample, sample, "--json", "--without", "trees,offsets")
+	code, out, errs := evalOf(t.Context(), t, sample, sample, "--json", "--without", "trees,offsets")
 	if code != 0 {
 		t.Fatalf("exit %d\n%s", code, errs)
 	}
@@ -86,7 +86,7 @@ func TestEvalJSON(t *testing.T) {
 
 // TestEvalTables: what people read.
 func TestEvalTables(t *testing.T) {
-	code, out, errs := evalOf(t, t.Context(), sample, "--strata", "--no-foils", "--without", "trees")
+	code, out, errs := evalOf(t.Context(), t, sample, "--strata", "--no-foils", "--without", "trees")
 	if code != 0 {
 		t.Fatalf("exit %d\n%s", code, errs)
 	}
@@ -133,7 +133,7 @@ func TestEvalRefuses(t *testing.T) {
 		{[]string{sample, "--without", "luck"}, "--without"},
 		{[]string{sample, "--fast"}, "unknown flag --fast"},
 	} {
-		code, out, errs := evalOf(t, t.Context(), c.args...)
+		code, out, errs := evalOf(t.Context(), t, c.args...)
 		if code != 2 || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("%v: exit %d, stdout %q, stderr %q", c.args, code, out, errs)
 		}
@@ -144,7 +144,7 @@ func TestEvalRefuses(t *testing.T) {
 func TestEvalInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	code, out, _ := evalOf(t, ctx, sample, "--json")
+	code, out, _ := evalOf(ctx, t, sample, "--json")
 	if v := last(t, out); code != 130 || v["partial"] != true {
 		t.Errorf("exit %d, %v", code, v)
 	}

@@ -38,7 +38,7 @@ func (c *exportCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	if err != nil {
 		return command.Usage(fmt.Errorf("--from %w", err))
 	}
-	defer records.Close() // read only
+	defer func() { _ = records.Close() }() // read only
 	records.Since, records.Until = c.Since.Time, c.Until.Time
 	w, err := observations.Create(c.To)
 	if err != nil {

@@ -42,13 +42,13 @@ func (c *fitCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	if err != nil {
 		return command.Usage(fmt.Errorf("--from %w", err))
 	}
-	defer records.Close() // read only
+	defer func() { _ = records.Close() }() // read only
 	records.Since, records.Until = c.Since.Time, c.Until.Time
 	registry, err := models.Open(c.Out)
 	if err != nil {
 		return command.Usage(fmt.Errorf("--out %w", err))
 	}
-	defer registry.Close() // every file in it is synced
+	defer func() { _ = registry.Close() }() // every file in it is synced
 	o := training.Options{
 		Predictor: predictor.Options{Prior: seed.Prior, RefitAfter: c.Refit},
 		Continue:  c.Continue,

@@ -53,7 +53,7 @@ func (c *listCommand) Run(t *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	defer reg.Close() // nothing was written
+	defer func() { _ = reg.Close() }() // nothing was written
 	entries, err := reg.List()
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (c *showCommand) Run(t *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	defer reg.Close() // nothing was written
+	defer func() { _ = reg.Close() }() // nothing was written
 	name := c.Model
 	if name == "" {
 		if name, err = reg.Champion(); err != nil {
@@ -168,7 +168,7 @@ func (c *promoteCommand) Run(t *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	defer reg.Close() // every file in it is synced
+	defer func() { _ = reg.Close() }() // every file in it is synced
 	name := c.Model
 	if c.Back {
 		name, err = reg.Rollback(time.Now())

@@ -24,7 +24,7 @@ type Report struct {
 	First   error          // why the first of them was; nil: none was
 }
 
-// ErrForeign: the file holds no records of finished requests.
+// ErrForeign is the reason for which a file is refused that holds no records of finished requests.
 var ErrForeign = errors.New("no export of finished requests")
 
 // Detect tells the form of a file by its content; the error is [ErrForeign] for files of others.
@@ -33,7 +33,7 @@ func Detect(path string) (Format, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: cannot be read: %w", path, reason(err))
 	}
-	defer f.Close() // read only
+	defer func() { _ = f.Close() }() // read only
 	head := make([]byte, 1<<16)
 	n, err := io.ReadFull(f, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
@@ -63,7 +63,7 @@ func Scan(path string, each func(*features.Observation) error) (*Report, error) 
 	if err != nil {
 		return rep, fmt.Errorf("%s: cannot be read: %w", path, reason(err))
 	}
-	defer f.Close() // read only
+	defer func() { _ = f.Close() }() // read only
 	if form == Parquet {
 		err = rep.parquet(f, each)
 	} else {
@@ -148,7 +148,7 @@ func (rep *Report) parquet(f *os.File, each func(*features.Observation) error) (
 		return fmt.Errorf("%s: its columns are not those of version %s", rep.File, version)
 	}
 	in := parquet.NewGenericReader[record](file)
-	defer in.Close() // read only
+	defer func() { _ = in.Close() }() // read only
 	rows := make([]record, 256)
 	for {
 		clear(rows)

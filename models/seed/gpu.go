@@ -57,7 +57,7 @@ var gpus = []gpu{
 // gpuOf finds the accelerator that a name means. Slices of one (MIG) are none of them.
 func gpuOf(name string) (*gpu, bool) {
 	parts := strings.FieldsFunc(strings.ToUpper(name), func(c rune) bool {
-		return !(c >= 'A' && c <= 'Z' || c >= '0' && c <= '9')
+		return (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 	})
 	for i, p := range parts {
 		if strings.HasPrefix(p, "MIG") || len(p) == 2 && p[1] == 'G' && p[0] <= '9' {

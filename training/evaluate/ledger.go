@@ -179,10 +179,11 @@ func (l *ledger) begin(i, cached int) (ex example, err error) {
 	o.At, o.X, o.Where, o.HitTokens = now, l.x[k], l.where[k], cached
 	o.X[features.Uncached] = float32(r.Prompt - cached)
 	contextOf(&o.X, &l.snap.States[k], r)
-	ok := false
-	if l.tickets[i], ok = l.fleet.Begin(now, ref, fleet.Work{Prompt: int64(r.Prompt), Cached: int64(cached), Choices: 1}); !ok {
+	ticket, ok := l.fleet.Begin(now, ref, fleet.Work{Prompt: int64(r.Prompt), Cached: int64(cached), Choices: 1})
+	if !ok {
 		return ex, fmt.Errorf("line %d: endpoint %q is not in the fleet", r.Line, r.Endpoint)
 	}
+	l.tickets[i] = ticket
 	return ex, nil
 }
 

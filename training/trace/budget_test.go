@@ -8,21 +8,21 @@ import (
 	"github.com/presage-router/presage/features"
 )
 
-// TestB50StaysInsideTheBudget: an hour at 2,000 rows a second, one row standing for eighty, into the
+// TestB50StaysInsideTheBudget: an hour at 2,000 rows a second, one row standing for a hundred and twenty, into the
 // smallest budget: the directory never grows beyond it, and the newest rows are the ones kept.
 func TestB50StaysInsideTheBudget(t *testing.T) {
 	dir := t.TempDir()
 	start := t0.Add(40 * time.Minute) // over the border of an hour
 	c := newClock(start)
 	l := open(t, dir, Options{Now: c.now, Budget: MinBudget})
-	const rows, each = 3600 * 2000 / 80, 4500
+	const rows, each = 3600 * 2000 / 120, 6000
 	o := sample(start, 0)
 	rng := rand.NewChaCha8([32]byte{1})
 	name := make([]byte, 900)
 	var most int64
 	for n := 0; n < rows; n += each {
 		for k := range each {
-			o.At = start.Add(time.Duration(n+k) * 40 * time.Millisecond)
+			o.At = start.Add(time.Duration(n+k) * 60 * time.Millisecond)
 			o.PromptTokens = n + k
 			_, _ = rng.Read(name) // never fails; nothing that compresses
 			o.Model = string(name)

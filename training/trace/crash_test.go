@@ -55,7 +55,7 @@ func TestB50KilledWhileWriting(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := bufio.NewScanner(out)
-		batches := 2 + rng.IntN(10)
+		batches := 2 + rng.IntN(6)
 		for i := 0; lines.Scan(); i++ {
 			n, err := strconv.Atoi(lines.Text())
 			if err != nil {

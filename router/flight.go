@@ -104,6 +104,9 @@ func (f *Flight) begin(r *Router, a *Ask, id ID, ref fleet.Ref, ticket fleet.Tic
 		CachedTokens: features.Unknown, OutputTokens: features.Unknown,
 	}
 	q.foretell(&f.obs, d.Index)
+	if p := f.obs.Fore.TTFT.P50; !a.Req.Stream && p > 0 {
+		f.ticket.Foresee(a.Now.Add(time.Duration(float64(p) * 1e9)))
+	}
 	d.Fore = f.obs.Fore
 	f.obs.Load.RunningLoRA, f.obs.Load.WaitingLoRA = nil, nil
 }

@@ -25,6 +25,8 @@ type entry struct {
 	at         time.Time // of the dispatch
 	first      time.Time // of the first token
 	last       time.Time // of the last token
+	foreseen   time.Time // when its first token is expected; zero: it will be seen
+	presumed   bool      // streaming by presumption: its times were not seen and teach nothing
 	phase      phase
 	prev, next *entry // pending list of inst, guarded by inst.mu
 }
@@ -98,9 +100,15 @@ func (in *instance) bind(e *entry) {
 	if e.phase == streaming {
 		in.in.Streaming++
 		in.in.Context += e.work.Prompt*int64(e.work.Choices) + e.generated
-		in.hist.firstSum += e.first.Sub(in.since)
-		in.hist.generated += e.generated
+		if !e.presumed {
+			in.hist.firstSum += e.first.Sub(in.since)
+			in.hist.generated += e.generated
+			in.seen++
+		}
 		return
+	}
+	if !e.foreseen.IsZero() {
+		in.foreseen++
 	}
 	in.in.Pending++
 	in.in.PendingTokens += e.work.Prompt
@@ -115,9 +123,15 @@ func (in *instance) unbind(e *entry) {
 	if e.phase == streaming {
 		in.in.Streaming--
 		in.in.Context -= e.work.Prompt*int64(e.work.Choices) + e.generated
-		in.hist.firstSum -= e.first.Sub(in.since)
-		in.hist.generated -= e.generated
+		if !e.presumed {
+			in.hist.firstSum -= e.first.Sub(in.since)
+			in.hist.generated -= e.generated
+			in.seen--
+		}
 		return
+	}
+	if !e.foreseen.IsZero() {
+		in.foreseen--
 	}
 	in.in.Pending--
 	in.in.PendingTokens -= e.work.Prompt

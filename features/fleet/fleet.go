@@ -42,6 +42,8 @@ type instance struct {
 	in         Inflight
 	hist       history
 	head, tail *entry // pending requests, oldest first
+	foreseen   int    // of them, those whose first token will not be seen
+	seen       int64  // streaming requests whose first token was seen
 }
 
 var emptyTable = &table{}

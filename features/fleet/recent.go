@@ -119,7 +119,7 @@ func blend(old, x time.Duration, gain int64) time.Duration {
 func (in *instance) recent(now time.Time) Recent {
 	h := &in.hist
 	return Recent{
-		TTFT: h.ttft, ITL: h.itl, Generated: h.generated, StreamTime: max(0, now.Sub(in.since)*time.Duration(in.in.Streaming)-h.firstSum),
+		TTFT: h.ttft, ITL: h.itl, Generated: h.generated, StreamTime: max(0, now.Sub(in.since)*time.Duration(in.seen)-h.firstSum),
 		Streamed: h.streamed, Gaps: h.gaps, Prefilled: h.computed,
 		rateAt: h.rateAt, firsts: h.firsts, prefilled: h.prefilled,
 		loadTok: h.loadTok, loadAttn: h.loadAttn,

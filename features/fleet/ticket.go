@@ -39,6 +39,7 @@ func (f *Fleet) Begin(now time.Time, r Ref, w Work) (Ticket, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.inst, e.work, e.phase, e.at, e.generated = in, w.clean(), pending, now, 0
+	e.foreseen, e.presumed = time.Time{}, false
 	in.mu.Lock()
 	in.in.Begun++
 	in.in.BegunUncached += uint64(e.work.Prompt - e.work.Cached)
@@ -81,16 +82,78 @@ func (t Ticket) Tokens(now time.Time, n int) bool {
 	defer in.mu.Unlock()
 	if e.phase == pending {
 		in.first(e, now)
-	} else {
+	} else if !e.presumed {
 		in.hist.gaps += int64(n)
 		in.hist.streamed += max(0, now.Sub(e.last))
 	}
 	e.generated += int64(n)
 	e.last = later(e.last, now)
 	in.in.Context += int64(n)
-	in.hist.generated += int64(n)
+	if !e.presumed {
+		in.hist.generated += int64(n)
+	}
 	in.in.LastToken = later(in.in.LastToken, now)
 	return true
+}
+
+// Foresee tells when the first token is expected of an answer that comes all at once, at its end:
+// from then on [Fleet.Presume] counts the request as streaming.
+func (t Ticket) Foresee(at time.Time) bool {
+	e := t.lock()
+	if e == nil {
+		return false
+	}
+	defer e.mu.Unlock()
+	if e.phase != pending || at.IsZero() {
+		return false
+	}
+	in := e.inst
+	in.mu.Lock()
+	if e.foreseen.IsZero() {
+		in.foreseen++
+	}
+	e.foreseen = at
+	in.mu.Unlock()
+	return true
+}
+
+// Presume moves the requests whose first token was foreseen for now or earlier to streaming, and
+// returns how many. Nothing was seen of them, so nothing is learned from it.
+func (f *Fleet) Presume(now time.Time) int {
+	n := 0
+	for _, in := range f.current().slots {
+		if in == nil {
+			continue
+		}
+		in.mu.Lock()
+		due := in.dueEntries(now, nil)
+		in.mu.Unlock()
+		for _, e := range due { // entries lock before instances
+			e.mu.Lock()
+			if e.inst == in && e.phase == pending && !e.foreseen.IsZero() && !e.foreseen.After(now) {
+				in.mu.Lock()
+				in.unbind(e)
+				e.phase, e.presumed, e.first, e.last = streaming, true, e.foreseen, e.foreseen
+				in.bind(e)
+				in.mu.Unlock()
+				n++
+			}
+			e.mu.Unlock()
+		}
+	}
+	return n
+}
+
+// dueEntries appends the pending entries that may be due. The caller holds in.mu, not the entries'
+// locks: what it read is looked at again.
+func (in *instance) dueEntries(now time.Time, dst []*entry) []*entry {
+	if in.foreseen == 0 {
+		return dst
+	}
+	for e := in.head; e != nil; e = e.next {
+		dst = append(dst, e)
+	}
+	return dst
 }
 
 // Move binds the request to the endpoint that the gateway really used, keeping its phase; cached is
@@ -135,7 +198,7 @@ func (t Ticket) Done(now time.Time) bool {
 	}
 	in := e.inst
 	in.mu.Lock()
-	if e.phase == streaming {
+	if e.phase == streaming && !e.presumed {
 		in.hist.sawEnd(e.last.Sub(e.first), e.generated)
 	}
 	in.unbind(e)

@@ -89,6 +89,7 @@ func (t *tutor) run(ctx context.Context) {
 				break
 			}
 		case now := <-ticker.C:
+			t.fleet.Presume(now)
 			t.fleet.Snapshot(now, &snap)
 			for i := range snap.States {
 				t.learner.Meet(snap.States[i].Class)

@@ -161,8 +161,8 @@ func TestStandings(t *testing.T) {
 	}
 	got := standings([]*evaluate.File{unit("a", 600, .203, .205), unit("small", 599, .1, .1), unit("", 9000, .1, .1)})
 	want := []standing{
-		{Unit: "a", Target: "ttft", Blend: .203, Median: .2, Trees: .25, Best: "median-100", Holds: true},
-		{Unit: "a", Target: "itl", Blend: .205, Median: .2, Trees: .25, Best: "median-100"},
+		{Unit: "a", Target: "ttft", Blend: .203, Median: .2, Trees: .25, Boosted: .4, Holds: true},
+		{Unit: "a", Target: "itl", Blend: .205, Median: .2, Trees: .25, Boosted: .4},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("standings (-want +got):\n%s", d)

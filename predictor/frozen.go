@@ -80,6 +80,18 @@ type Batch struct {
 	rows  []int32
 	done  []bool
 	trees [targets * 2][]float32
+	bands [targets][conformal.Strata]band // of the class at hand
+}
+
+// band is what a median is multiplied by.
+type band struct {
+	mean     float32
+	p90, p99 float64
+}
+
+func (tg *frozenTarget) band(stratum int) band {
+	w := &tg.bands[stratum]
+	return band{mean: w.Mean, p90: math.Exp(float64(w.P90)), p99: math.Exp(float64(w.P99))}
 }
 
 // Size makes room for n rows, keeping the memory.
@@ -166,12 +178,19 @@ func (f *Frozen) predict(b *Batch, c *frozenClass) {
 			m.PredictColumns(b.trees[2*t+k][:len(b.rows)], &b.cols)
 		}
 	}
+	for t := range b.bands {
+		for s := range b.bands[t] {
+			b.bands[t][s] = c.targets[t].band(s)
+		}
+	}
 	for r, i := range b.rows {
 		var leaves [targets * 2]float64
 		for k := range leaves {
 			leaves[k] = float64(b.trees[k][r])
 		}
-		f.one(&b.X[i], &b.At[i], c, &leaves, &b.Fore[i], nil)
+		stratum := stratumOf(&b.X[i])
+		bands := [targets]*band{&b.bands[TTFT][stratum], &b.bands[ITL][stratum]}
+		f.one(&b.X[i], &b.At[i], c, &leaves, &bands, &b.Fore[i], nil)
 	}
 }
 
@@ -187,12 +206,18 @@ func (f *Frozen) Judge(x *features.Vector, at *features.Where, fore *features.Fo
 		}
 	}
 	said := features.Nothing()
-	f.one(x, at, c, &leaves, fore, &said)
+	stratum := stratumOf(x)
+	first, gap := c.targets[TTFT].band(stratum), c.targets[ITL].band(stratum)
+	f.one(x, at, c, &leaves, &[targets]*band{&first, &gap}, fore, &said)
 	return said
 }
 
-// one forecasts one row, given what the trees said; with said, every member is asked.
-func (f *Frozen) one(x *features.Vector, at *features.Where, c *frozenClass, leaves *[targets * 2]float64, fore *features.Forecast, said *features.Said) {
+func stratumOf(x *features.Vector) int {
+	return conformal.Stratum(x.At(features.Pending) + x.At(features.Streams))
+}
+
+// one forecasts one row, given what the trees said and the bands; with said, every member is asked.
+func (f *Frozen) one(x *features.Vector, at *features.Where, c *frozenClass, leaves *[targets * 2]float64, bands *[targets]*band, fore *features.Forecast, said *features.Said) {
 	sc := f.scale(at)
 	w := c.law.read(x, sc, c.flow)
 	hit := x.At(features.Prompt) - w.u
@@ -217,7 +242,6 @@ func (f *Frozen) one(x *features.Vector, at *features.Where, c *frozenClass, lea
 		v := c.prior.read(x, unscaled, c.flow)
 		priors = [targets]float64{c.prior.first(unscaled, &v) + c.prior.wait(unscaled, &v), c.prior.gap(unscaled, &v)}
 	}
-	stratum := conformal.Stratum(x.At(features.Pending) + x.At(features.Streams))
 	for t := range c.targets {
 		tg := &c.targets[t]
 		var logs [features.Members]float64
@@ -237,7 +261,7 @@ func (f *Frozen) one(x *features.Vector, at *features.Where, c *frozenClass, lea
 		if t == ITL {
 			p = &fore.ITL
 		}
-		tg.widen(p, mid, stratum)
+		bands[t].widen(p, mid)
 		if t == TTFT && miss > first && 1-c.trust > 0.01 { // the tail of a wrong match
 			far := float32(miss + kv)
 			p.P99 = max(p.P99, far)
@@ -319,13 +343,13 @@ func (tg *frozenTarget) voices(logs *[features.Members]float64, least float64) (
 	return sum, total
 }
 
-func (tg *frozenTarget) widen(p *features.Prediction, mid float64, stratum int) {
-	w := &tg.bands[stratum]
+// widen sets the quantiles about a median, given as a logarithm.
+func (w *band) widen(p *features.Prediction, mid float64) {
 	p50 := math.Exp(mid)
 	p.P50 = float32(p50)
-	p.Mean = float32(p50) * w.Mean
-	p.P90 = float32(p50 * math.Exp(float64(w.P90)))
-	p.P99 = float32(p50 * math.Exp(float64(w.P99)))
+	p.Mean = float32(p50) * w.mean
+	p.P90 = float32(p50 * w.p90)
+	p.P99 = float32(p50 * w.p99)
 }
 
 func logOf(seconds float64, t int) float64 { return math.Log(max(seconds, floors[t])) }

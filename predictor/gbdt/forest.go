@@ -103,14 +103,15 @@ func (f *Forest) Predict(x []float32) float64 {
 // PredictColumns sets dst[r] to the forecast for row r of the batch: what [Forest.Predict] says, to
 // float32 rounding. dst has the length of the batch. It allocates nothing.
 func (f *Forest) PredictColumns(dst []float32, c *Columns) {
-	dst = dst[:c.n]
+	dst = dst[:len(c.rows)]
+	key := c.all()
 	for r := range dst {
 		dst[r] = float32(f.base)
 	}
 	for _, t := range f.roots {
 		r := 0
 		for ; r+4 <= len(dst); r += 4 {
-			a, b, c, d := f.descend4(t, c.key, r)
+			a, b, c, d := f.descend4(t, key, r)
 			dst[r] += float32(f.leaves[a])
 			dst[r+1] += float32(f.leaves[b])
 			dst[r+2] += float32(f.leaves[c])
@@ -120,7 +121,7 @@ func (f *Forest) PredictColumns(dst []float32, c *Columns) {
 			i := t.at
 			for i >= 0 {
 				n := &f.nodes[i]
-				i = n.child[above(c.key[n.col][r], int64(n.cut))&1]
+				i = n.child[above(key[n.col][r], int64(n.cut))&1]
 			}
 			dst[r] += float32(f.leaves[^i])
 		}

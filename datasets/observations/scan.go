@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 
-	"github.com/go-json-experiment/json"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/presage-router/presage/datasets/observations/record"
 	"github.com/presage-router/presage/features"
 )
 
@@ -73,12 +73,12 @@ func Scan(path string, each func(*features.Observation) error) (*Report, error) 
 }
 
 // use checks a row and hands it out.
-func (rep *Report) use(r *record, each func(*features.Observation) error) error {
+func (rep *Report) use(r *record.Record, each func(*features.Observation) error) error {
 	var o features.Observation
-	if err := r.observation(&o); err != nil {
+	if err := r.Observation(&o); err != nil {
 		why := "impossible value"
-		if errors.Is(err, errSchema) {
-			why = errSchema.Error()
+		if errors.Is(err, record.ErrSchema) {
+			why = record.ErrSchema.Error()
 		}
 		rep.drop(why, err)
 		return nil
@@ -106,8 +106,8 @@ func (rep *Report) lines(f io.Reader, each func(*features.Observation) error) er
 		if len(line) == 0 {
 			continue
 		}
-		var r record
-		if err := json.Unmarshal(line, &r, json.RejectUnknownMembers(true)); err != nil {
+		r, err := record.Parse(line)
+		if err != nil {
 			rep.drop("not a row", err)
 			continue
 		}
@@ -144,12 +144,12 @@ func (rep *Report) parquet(f *os.File, each func(*features.Observation) error) (
 	} else if v != version {
 		return fmt.Errorf("%s: version %.20q, this program reads %s", rep.File, v, version)
 	}
-	if got, want := file.Schema().String(), parquet.SchemaOf(record{}).String(); got != want {
+	if got, want := file.Schema().String(), parquet.SchemaOf(record.Record{}).String(); got != want {
 		return fmt.Errorf("%s: its columns are not those of version %s", rep.File, version)
 	}
-	in := parquet.NewGenericReader[record](file)
+	in := parquet.NewGenericReader[record.Record](file)
 	defer func() { _ = in.Close() }() // read only
-	rows := make([]record, 256)
+	rows := make([]record.Record, 256)
 	for {
 		clear(rows)
 		n, err := in.Read(rows)

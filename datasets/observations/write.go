@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
+	"github.com/presage-router/presage/datasets/observations/record"
 	"github.com/presage-router/presage/features"
 )
 
@@ -22,7 +22,7 @@ type Writer struct {
 	file *os.File
 	rows int
 
-	parquet *parquet.GenericWriter[record]
+	parquet *parquet.GenericWriter[record.Record]
 	lines   *bufio.Writer
 }
 
@@ -71,7 +71,7 @@ func Create(path string) (*Writer, error) {
 		w.lines = bufio.NewWriterSize(file, 1<<16)
 		return w, nil
 	}
-	w.parquet = parquet.NewGenericWriter[record](file,
+	w.parquet = parquet.NewGenericWriter[record.Record](file,
 		parquet.Compression(&zstd.Codec{}),
 		parquet.MaxRowsPerRowGroup(rowGroup),
 		parquet.KeyValueMetadata(keyVersion, version),
@@ -81,14 +81,13 @@ func Create(path string) (*Writer, error) {
 
 // Write appends a record.
 func (w *Writer) Write(o *features.Observation) error {
-	r := recordOf(o)
 	var err error
 	if w.parquet != nil {
-		_, err = w.parquet.Write([]record{r})
+		_, err = w.parquet.Write([]record.Record{record.Of(o)})
 	} else {
 		var line []byte
-		if line, err = json.Marshal(&r); err == nil {
-			_, err = w.lines.Write(append(line, '\n'))
+		if line, err = record.Append(nil, o); err == nil {
+			_, err = w.lines.Write(line)
 		}
 	}
 	if err != nil {

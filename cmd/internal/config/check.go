@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -43,8 +44,21 @@ func (d *decoder) check(c *Config) {
 			d.fault(d.line(key), key, fmt.Sprintf("%s is no longer than the time between two readings, %s: every page would be too old", span(age), span(rarest)), "write more than "+span(rarest))
 		}
 	}
+	d.checkKept(c)
 	d.checkPolicy(c, "policy", c.Policy)
 	d.checkExperiment(c)
+}
+
+// checkKept looks at what is kept on disk.
+func (d *decoder) checkKept(c *Config) {
+	for _, key := range []string{"trace.keep", "trace.budget"} {
+		if d.given(key) && !d.given("trace.dir") {
+			d.fault(d.line(key), key, "has no effect without trace.dir", "set trace.dir or remove it")
+		}
+	}
+	if c.Trace.Dir != "" && c.Models.Dir != "" && filepath.Clean(c.Trace.Dir) == filepath.Clean(c.Models.Dir) {
+		d.fault(d.line("trace.dir"), "trace.dir", shown(c.Trace.Dir)+" is models.dir too", "give each a folder of its own")
+	}
 }
 
 // checkPolicy reports a name that neither a built-in policy nor a profile has.

@@ -23,6 +23,8 @@ type Config struct {
 	Experiment Experiment
 	Shadow     []string // policies that decide beside, without effect
 	Outliers   bool     // endpoints that fail or hang are kept out
+	Models     Models
+	Trace      Trace
 	Drain      Drain
 	Admin      Admin
 	Log        Log
@@ -113,6 +115,18 @@ type Arm struct {
 	Share  float64
 }
 
+// Models says where learned models are kept. Without a directory none are read or written.
+type Models struct {
+	Dir string // resolved against the configuration file's folder
+}
+
+// Trace says where records of finished requests are kept, and how many. Without a directory none are.
+type Trace struct {
+	Dir    string        // resolved against the configuration file's folder
+	Keep   time.Duration // age at which they go
+	Budget int64         // bytes on disk
+}
+
 // Drain says how long open requests may run on after the service was told to stop.
 type Drain struct{ Timeout time.Duration }
 
@@ -142,6 +156,7 @@ func Default() *Config {
 			Unit: experiment.BySession.String(), Length: experiment.DefaultLength, Washout: experiment.DefaultWashout, Seed: 1,
 		},
 		Outliers: true,
+		Trace:    Trace{Keep: 72 * time.Hour, Budget: 10 << 30},
 		Drain:    Drain{Timeout: 30 * time.Second},
 	}
 }

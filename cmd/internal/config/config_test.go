@@ -123,6 +123,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 			HoldBack: 0.1, Seed: 7, Guardrails: map[string]float64{"slo": 0.1, "ttft_p90": 2},
 		},
 		Shadow: []string{"least-request"},
+		Models: Models{Dir: "data/models"},
+		Trace:  Trace{Dir: "data/trace", Keep: 24 * time.Hour, Budget: 1 << 30},
 		Drain:  Drain{},
 		Admin:  Admin{Token: "0123456789abcdef", Hosts: []string{"presage", "presage.default.svc"}},
 		Log:    Log{Level: -4},
@@ -280,7 +282,6 @@ func TestB39Names(t *testing.T) {
 		{"profiles: {p: {scorers: {prefx: 1}}}\n", "c.yaml:2: profiles.p.scorers.prefx: no such scorer; did you mean prefix? one of prefix, lora, session, queue, running, requests, tokens, kv"},
 		{"profiles: {round-robin: {scorers: {kv: 1}}}\n", "c.yaml:2: profiles.round-robin: the name of a built-in policy; choose another name"},
 		{"profiles: {p: {scorers: {kv: 1}, picker: max, picker: max}}\n", "c.yaml:2: profiles.p.picker: given twice, first on line 2; keep one"},
-		{"trace: {dir: x}\n", "c.yaml:2: trace: no such key in this version: the trace log cannot be configured; remove it"},
 	} {
 		_, _, err := Parse("c.yaml", []byte(source+c.data), policies())
 		if err == nil || err.Error() != c.want {
@@ -300,15 +301,15 @@ func TestLoad(t *testing.T) {
 	if _, _, err := Load(dir, policies()); err == nil {
 		t.Error("a folder was read")
 	}
-	if err := os.WriteFile(path, []byte(source+"tls: {mode: files, cert: c.pem, key: /k.pem}\r\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(source+"tls: {mode: files, cert: c.pem, key: /k.pem}\r\nmodels: {dir: m}\ntrace: {dir: t}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, _, err := Load(path, policies())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []string{c.Fleet.File, c.TLS.Cert, c.TLS.Key}
-	if diff := cmp.Diff([]string{filepath.Join(dir, "endpoints.yaml"), filepath.Join(dir, "c.pem"), "/k.pem"}, got); diff != "" {
+	got := []string{c.Fleet.File, c.TLS.Cert, c.TLS.Key, c.Models.Dir, c.Trace.Dir}
+	if diff := cmp.Diff([]string{filepath.Join(dir, "endpoints.yaml"), filepath.Join(dir, "c.pem"), "/k.pem", filepath.Join(dir, "m"), filepath.Join(dir, "t")}, got); diff != "" {
 		t.Error(diff)
 	}
 }

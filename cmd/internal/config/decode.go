@@ -34,7 +34,7 @@ func Load(path string, policies []string) (*Config, Problems, error) {
 	if err != nil {
 		return nil, warnings, err
 	}
-	for _, p := range []*string{&c.Fleet.File, &c.TLS.Cert, &c.TLS.Key} {
+	for _, p := range []*string{&c.Fleet.File, &c.TLS.Cert, &c.TLS.Key, &c.Models.Dir, &c.Trace.Dir} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(filepath.Dir(path), *p)
 		}
@@ -166,10 +166,6 @@ func (d *decoder) elsewhere(name string) string {
 // later names what a key of the project's documentation will configure once this binary has it.
 func later(key string) string {
 	switch key {
-	case "models":
-		return "model files"
-	case "trace":
-		return "the trace log"
 	case "fleet.endpoints.kubernetes":
 		return "discovery by Kubernetes"
 	}

@@ -36,6 +36,20 @@ func textOption(key, about, want string, dst *string) option {
 	}}
 }
 
+// dirOption is a folder; "" is none.
+func dirOption(key, about string, dst *string) option {
+	o := textOption(key, about, "a folder", dst)
+	set := o.set
+	o.set = func(d *decoder, key string, n *node) {
+		if n.form == text && n.value == "" {
+			*dst = ""
+			return
+		}
+		set(d, key, n)
+	}
+	return o
+}
+
 func choiceOption(key, about string, dst *string, among ...string) option {
 	kind := strings.Join(among, ", ")
 	return option{key: key, kind: kind, def: *dst, about: about, set: func(d *decoder, key string, n *node) {

@@ -19,6 +19,10 @@ type option struct {
 const (
 	leastScrape = 50 * time.Millisecond // below, scraping costs more than the freshness is worth
 	maxPort     = math.MaxUint16
+
+	mostKept   = 10 * 365 * 24 * time.Hour
+	leastTrace = 64 << 20 // what the store needs
+	mostTrace  = 16 << 40
 )
 
 // options binds the table to c, whose present values are the defaults.
@@ -52,6 +56,11 @@ func (c *Config) options() []option {
 		profilesOption(&c.Profiles),
 	}, c.experimentOptions(), []option{
 		switchOption("outliers", "Keeps endpoints that fail, hang or cannot be reached out of the decisions until a probe succeeds; at most 30 % of a model's, never a lone one.", &c.Outliers),
+
+		dirOption("models.dir", "Registry of models, made if need be: its champion is what the service begins with, a new champion comes into force while it runs, and what it learned is kept here over restarts. Without it, or with \"\", the service begins with the built-in priors.", &c.Models.Dir),
+		dirOption("trace.dir", "Log of finished requests, made if need be, for one process alone. It holds numbers and names, no text. Without it, or with \"\", nothing is logged.", &c.Trace.Dir),
+		durationOption("trace.keep", "Age at which records go, by whole hours.", &c.Trace.Keep, time.Hour, mostKept),
+		sizeOption("trace.budget", "Room on disk; the oldest records go first.", &c.Trace.Budget, leastTrace, mostTrace),
 
 		durationOption("drain.timeout", "How long open requests may run on after SIGTERM; 0s cuts them at once.", &c.Drain.Timeout, 0, 24*time.Hour),
 		levelOption(&c.Log.Level),

@@ -48,8 +48,10 @@ keys, numbers without a unit, impossible values and names that do not exist are 
 once. Every key but the source of endpoints has a default. An explicit 0 is a 0, never "unset".
 
 The file is watched. A change is checked first; a file with errors changes nothing, and the last good configuration goes on
-serving. ` + "`listen`, `tls`, `admin`, `fleet`, `outliers`, `request.max_body`, `request.total_bytes` and `request.decision_deadline`" + ` take effect at the
+serving. ` + "`listen`, `tls`, `admin`, `fleet`, `outliers`, `models`, `trace`, `request.max_body`, `request.total_bytes` and `request.decision_deadline`" + ` take effect at the
 next start, everything else at once. (The histograms of the metrics page keep the SLOs of the start among their bounds.)
+
+Relative paths start at the folder of the configuration file. Without ` + "`models.dir` and `trace.dir`" + ` nothing is written to disk.
 
 Anchors, aliases and tags are not supported. The file is at most 64 KiB long.
 `

@@ -1,4 +1,4 @@
-package observations
+package record
 
 import (
 	"fmt"

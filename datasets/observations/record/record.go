@@ -1,4 +1,6 @@
-package observations
+// Package record is one row of an exported file of finished requests, and its JSON line. It is what a
+// service can hand out without the rest of package observations.
+package record
 
 import (
 	"errors"
@@ -7,13 +9,15 @@ import (
 	"time"
 	"unique"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/features/request"
 )
 
-// record is one row of a file.
-type record struct {
+// Record is one row of a file, as columns of Parquet or members of an object.
+type Record struct {
 	ID       string    `json:"id" parquet:"id"`
 	At       time.Time `json:"at" parquet:"at,timestamp(nanosecond)"`
 	API      string    `json:"api" parquet:"api,dict"`
@@ -63,8 +67,9 @@ type record struct {
 	Status int64    `json:"status" parquet:"status"`
 }
 
-func recordOf(o *features.Observation) record {
-	r := record{
+// Of returns the row of a finished request.
+func Of(o *features.Observation) Record {
+	r := Record{
 		ID: o.ID, At: o.At.UTC().Round(0), API: o.API.String(), Model: o.Model, Adapter: o.Adapter, Stream: o.Stream,
 		SLOTTFT: ms(o.SLO.TTFT), SLOITL: ms(o.SLO.ITL), SLOE2E: ms(o.SLO.E2E), Priority: int64(o.Priority),
 		Endpoint: o.Endpoint, Picked: o.Picked, Policy: o.Policy, Arm: o.Arm, Propensity: o.Propensity,
@@ -93,11 +98,28 @@ func recordOf(o *features.Observation) record {
 	return r
 }
 
-// errSchema is the reason for which a row of another schema is left out.
-var errSchema = errors.New("other schema")
+// Append appends the row of a finished request as a line of JSON.
+func Append(dst []byte, o *features.Observation) ([]byte, error) {
+	r := Of(o)
+	line, err := json.Marshal(&r)
+	if err != nil {
+		return dst, err
+	}
+	return append(append(dst, line...), '\n'), nil
+}
 
-// observation turns a row back, after checking it.
-func (r *record) observation(o *features.Observation) error {
+// Parse reads the line of a row. Members that rows do not have are an error.
+func Parse(line []byte) (Record, error) {
+	var r Record
+	return r, json.Unmarshal(line, &r, json.RejectUnknownMembers(true))
+}
+
+// ErrSchema is the reason for which a row of another schema is left out.
+var ErrSchema = errors.New("other schema")
+
+// Observation turns a row back into o, after checking it; the error names the column that is at fault,
+// and is [ErrSchema] where the features are those of another version.
+func (r *Record) Observation(o *features.Observation) error {
 	*o = features.Observation{
 		ID: r.ID, At: r.At, Model: r.Model, Adapter: r.Adapter, Stream: r.Stream, Endpoint: r.Endpoint, Picked: r.Picked,
 		Policy: r.Policy, Arm: r.Arm, Propensity: r.Propensity, Schema: features.SchemaID(r.Schema),
@@ -135,9 +157,9 @@ func (r *record) observation(o *features.Observation) error {
 	return r.vectors(o)
 }
 
-func (r *record) vectors(o *features.Observation) error {
+func (r *Record) vectors(o *features.Observation) error {
 	if r.Schema != string(schema) {
-		return fmt.Errorf("schema: %.40q: this program reads %s: %w", r.Schema, schema, errSchema)
+		return fmt.Errorf("schema: %.40q: this program reads %s: %w", r.Schema, schema, ErrSchema)
 	}
 	c := checker{}
 	c.vector("x", r.X, o.X[:])

@@ -14,6 +14,7 @@ import (
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/features/request"
+	"github.com/presage-router/presage/predictor"
 	"github.com/presage-router/presage/router"
 )
 
@@ -64,10 +65,11 @@ type lab struct {
 
 type labOptions struct {
 	Options
-	policy router.Policy
-	fleet  []string // addresses
-	config request.Config
-	strict bool
+	policy   router.Policy
+	forecast *predictor.Handle // nil: nothing is foretold
+	fleet    []string          // addresses
+	config   request.Config
+	strict   bool
 }
 
 func newLab(t tester, o labOptions) *lab {
@@ -89,7 +91,7 @@ func newLab(t tester, o labOptions) *lab {
 	if o.Limits.Decision == 0 {
 		o.Limits.Decision = time.Hour // however slow the machine is
 	}
-	o.Router = router.New(router.Options{Fleet: l.fleet, Policy: o.policy, Observer: l, Strict: o.strict})
+	o.Router = router.New(router.Options{Fleet: l.fleet, Policy: o.policy, Observer: l, Strict: o.strict, Forecast: o.forecast})
 	var err error
 	if o.Parser, err = request.NewParser(o.config); err != nil {
 		t.Fatal(err)

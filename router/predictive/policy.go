@@ -68,12 +68,15 @@ func (p *Policy) Route(q *router.Query, d *router.Decision) error {
 		for _, v := range row[:termSLO] {
 			sum += float64(v)
 		}
-		if sum != sum || math.IsInf(sum, 0) {
-			sum = math.MaxFloat32 // never the best for want of a figure
+		if !(math.Abs(sum) <= math.MaxFloat32) { // NaN too: never the best for want of a figure
+			clear(row)
+			row[termFirst], sum = math.MaxFloat32, math.MaxFloat32
 		}
 		p.cost[i] = sum
 		least = min(least, sum)
-		worst = max(worst, float64(fore[i].Price.Sigma))
+		if s := float64(fore[i].Price.Sigma); s > worst { // not where it is NaN
+			worst = s
+		}
 	}
 	p.priceSLO(q, d, fore, least)
 	d.Index = p.choose(q, worst)

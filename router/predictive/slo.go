@@ -20,7 +20,7 @@ func (p *Policy) priceSLO(q *router.Query, d *router.Decision, fore []features.F
 		return
 	}
 	for i, k := range p.keep {
-		if !k {
+		if !k || p.cost[i] == math.MaxFloat32 { // not foretold
 			continue
 		}
 		f := &fore[i]

@@ -69,7 +69,7 @@ func Open(dir string, o Options) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("%s: cannot keep a trace here: %w; choose a directory that can be written, or switch the trace off", dir, reason(err))
 	}
-	db, err := openStore(dir, o.Budget)
+	db, err := openStore(dir)
 	if err != nil {
 		return nil, err
 	}

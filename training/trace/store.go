@@ -12,9 +12,12 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
+// memory is the size of a memtable. It must not depend on options: after a crash the write-ahead log
+// is replayed into one, and one that is smaller than the one before ends the process.
+const memory = 4 << 20
+
 // openStore opens the store with little memory: rows are written once and read seldom.
-func openStore(dir string, budget int64) (*badger.DB, error) {
-	memory := min(max(budget/64, 4<<20), 16<<20)
+func openStore(dir string) (*badger.DB, error) {
 	o := badger.DefaultOptions(dir).
 		WithLogger(nil).
 		WithMetricsEnabled(false).
@@ -22,15 +25,15 @@ func openStore(dir string, budget int64) (*badger.DB, error) {
 		WithDetectConflicts(false).
 		WithMemTableSize(memory).
 		WithNumMemtables(2).
-		WithBaseTableSize(max(memory/4, 512<<10)).
-		WithBaseLevelSize(max(memory, 4<<20)).
+		WithBaseTableSize(memory / 4).
+		WithBaseLevelSize(memory).
 		WithNumLevelZeroTables(3).
 		WithNumLevelZeroTablesStall(8).
 		WithNumCompactors(2).
 		WithNumGoroutines(1).
 		WithBlockCacheSize(4 << 20).
 		WithValueLogFileSize(1 << 20).
-		WithValueThreshold(min(memory/8, 64<<10))
+		WithValueThreshold(64 << 10)
 	db, err := badger.Open(o)
 	switch {
 	case err == nil:

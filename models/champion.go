@@ -64,8 +64,15 @@ func (r *Registry) Champion() (string, error) {
 	return t.Champion, nil
 }
 
+// Serving is the name under which a running service keeps what it has learned, over and over. It
+// cannot be promoted: a champion does not change.
+const Serving = "serving"
+
 // Promote makes a model the champion, after checking all of it.
 func (r *Registry) Promote(name string, now time.Time) error {
+	if name == Serving {
+		return fmt.Errorf("model %q: what a running service learns, written anew every few minutes: it cannot be champion; fit a model from the trace with presage-train fit", name)
+	}
 	if _, _, err := r.Load(name); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ type Manifest struct {
 	Since   time.Time         `json:"since"` // the first of them
 	Until   time.Time         `json:"until"` // the last of them
 	Classes int               `json:"classes"`
+	From    string            `json:"from,omitempty"`    // champion that it learned on from, while serving; empty: none
 	Metrics json.RawMessage   `json:"metrics,omitempty"` // what its training measured, an object
 }
 

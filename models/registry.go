@@ -85,6 +85,12 @@ func (r *Registry) List() ([]Entry, error) {
 	return out, nil
 }
 
+// Has reports whether there is a file for a model, of whatever content.
+func (r *Registry) Has(name string) bool {
+	_, err := r.root.Lstat(name + suffix)
+	return checkName(name) == nil && err == nil
+}
+
 // Show returns the manifest of a model.
 func (r *Registry) Show(name string) (*Manifest, error) {
 	m, _, err := r.read(name)

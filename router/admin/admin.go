@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/presage-router/presage/features/fleet"
@@ -22,6 +23,7 @@ type Options struct {
 	Policies router.Registry  // that could be chosen
 	Metrics  http.Handler     // the metrics page; nil: there is none
 	Ready    func() error     // why no request can be served yet; nil: always ready
+	Trace    Rows             // logged requests; nil: there is no log
 	Now      func() time.Time // the clock
 	Profile  bool             // serve /debug/pprof/
 }
@@ -40,6 +42,7 @@ func New(o Options) (http.Handler, error) {
 	guarded("GET /{$}", http.HandlerFunc(p.index))
 	guarded("GET /explain", http.HandlerFunc(p.explain))
 	guarded("GET /endpoints", http.HandlerFunc(p.endpoints))
+	guarded("GET /trace", http.HandlerFunc(p.trace))
 	guarded("GET /policies", http.HandlerFunc(p.policies))
 	if o.Metrics != nil {
 		guarded("GET /metrics", o.Metrics)
@@ -53,7 +56,10 @@ func New(o Options) (http.Handler, error) {
 }
 
 // pages are the handlers.
-type pages struct{ Options }
+type pages struct {
+	Options
+	exporting atomic.Bool // somebody reads the log
+}
 
 // loopback reports whether only this machine can reach the address.
 func loopback(address string) bool {

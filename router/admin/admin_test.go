@@ -285,7 +285,7 @@ func TestB49OpenPages(t *testing.T) {
 	const token = "correct horse battery staple"
 	for _, profile := range []bool{false, true} {
 		s := newSite(t, 2, func(o *Options) { o.Address, o.Token, o.Profile = "0.0.0.0:9090", token, profile })
-		pages := []string{"/", "/metrics", "/explain?last=1", "/endpoints", "/policies"}
+		pages := []string{"/", "/metrics", "/explain?last=1", "/endpoints", "/policies", "/trace"}
 		if profile {
 			pages = append(pages, "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/trace")
 		}

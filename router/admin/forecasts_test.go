@@ -128,8 +128,8 @@ func TestLearnerMetrics(t *testing.T) {
 		`presage_observations_dropped_total{reason="usage"} 1`, `presage_observations_dropped_total{reason="overrun"} 3`,
 		`presage_observations_dropped_total{reason="other_schema"} 2`, `presage_observations_dropped_total{reason="moved"} 0`,
 		`presage_forecast_champion_generation 7`,
-		`presage_forecast_champion_info{`+name+`,kind="trees",target="ttft"} 1`,
-		`presage_forecast_champion_info{`+name+`,kind="prior",target="itl"} 1`,
+		`presage_forecast_champion_info{`+name+`,kind="trees",target="ttft",version="none"} 1`,
+		`presage_forecast_champion_info{`+name+`,kind="prior",target="itl",version="none"} 1`,
 		`presage_forecast_fallback{`+name+`,target="itl"} 1`, `presage_forecast_fallback{`+name+`,target="ttft"} 0`,
 		`presage_forecast_answer_tokens{class="unknown"} 0`,
 		`presage_forecast_prefix_trust_ratio{`+name+`} 0.9`,
@@ -137,6 +137,9 @@ func TestLearnerMetrics(t *testing.T) {
 	if strings.Contains(c.page(), "NaN") {
 		t.Error("the page shows what is not known")
 	}
+	l.Model, l.Files = "v3", map[string]uint64{"restored": 2, "refused": 1}
+	c.want(t, `presage_forecast_champion_info{`+name+`,kind="trees",target="ttft",version="v3"} 1`,
+		`presage_model_files_total{result="restored"} 2`, `presage_model_files_total{result="refused"} 1`)
 }
 
 func BenchmarkObserveMetrics(b *testing.B) {

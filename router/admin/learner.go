@@ -17,7 +17,9 @@ const maxClasses = 32
 // Learning is how the learner of a service is doing.
 type Learning struct {
 	predictor.Report
-	Overrun uint64 // records not learned because more came than could be
+	Overrun uint64            // records not learned because more came than could be
+	Model   string            // champion that it learned on from; empty: none
+	Files   map[string]uint64 // model files read and written, by result; nil: none are
 }
 
 // pupil reads how the learner is doing when the page is asked for.
@@ -30,7 +32,7 @@ type pupil struct {
 var (
 	descLearned    = desc("forecast_learned_total", "Labels learned: times to first token, mean gaps, and windows of step times.", "target")
 	descLost       = desc("observations_dropped_total", "Observations or parts of them that could not be used.", "reason")
-	descChampion   = desc("forecast_champion_info", "1, with the member that has the largest say in the forecasts of a class of endpoints.", "class", "kind", "target")
+	descChampion   = desc("forecast_champion_info", "1, with the member that has the largest say in the forecasts of a class of endpoints, and the champion of the registry that it learned on from.", "class", "kind", "target", "version")
 	descFallback   = desc("forecast_fallback", "1 where what was learned of a class went wrong and the prior shipped with the binary forecasts instead.", "class", "target")
 	descMemory     = desc("forecast_champion_generation", "Generation of what was learned, as the next decision sees it.")
 	descBias       = desc("forecast_bias_ratio", "Foretold over actual, a fading geometric mean of the last hundred; absent before the first.", "target")
@@ -41,7 +43,7 @@ var (
 
 // Describe implements [prometheus.Collector].
 func (p *pupil) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descLearned, descLost, descChampion, descFallback, descMemory, descBias, descDrifting, descAnswer, descIndexTrust} {
+	for _, d := range []*prometheus.Desc{descLearned, descLost, descChampion, descFallback, descMemory, descBias, descDrifting, descAnswer, descIndexTrust, descModelFiles} {
 		ch <- d
 	}
 }
@@ -74,13 +76,18 @@ func (p *pupil) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	e.gauge(descMemory, float64(l.Generation))
+	e.results(descModelFiles, l.Files)
+	version := "none"
+	if l.Model != "" {
+		version = telemetry.Clean(l.Model)
+	}
 	for i := range l.Classes[:min(len(l.Classes), maxClasses)] {
-		e.class(&l.Classes[i])
+		e.class(&l.Classes[i], version)
 	}
 }
 
 // class tells of one class of endpoints.
-func (e emitter) class(c *predictor.ClassReport) {
+func (e emitter) class(c *predictor.ClassReport, version string) {
 	name := className(c.Class)
 	e.gauge(descAnswer, c.Answer, pairs("class", name)...)
 	if c.Trust == c.Trust {
@@ -92,7 +99,7 @@ func (e emitter) class(c *predictor.ClassReport) {
 		if r.Fallback {
 			kind = "prior"
 		}
-		e.gauge(descChampion, 1, pairs("class", name, "kind", kind, "target", target)...)
+		e.gauge(descChampion, 1, pairs("class", name, "kind", kind, "target", target, "version", version)...)
 		e.gauge(descFallback, truth(r.Fallback), pairs("class", name, "target", target)...)
 	}
 }

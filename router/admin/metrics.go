@@ -35,6 +35,7 @@ type MetricsOptions struct {
 	Scrapes  func(now time.Time, dst []scrape.Status) []scrape.Status // appends how scraping goes; nil: not shown
 	Outliers *outlier.Detector                                        // nil: not shown
 	Learner  func() Learning                                          // how the learner is doing; nil: not shown
+	Trace    func() Logged                                            // how the log of requests fares; nil: there is none
 	SLO      []request.SLO                                            // configured levels, which become bucket bounds
 }
 
@@ -148,7 +149,7 @@ func NewMetrics(o MetricsOptions) (*Metrics, error) {
 		m.decisions, m.deciding, m.fallbacks, m.filtered, m.streams, m.streamErrors, m.spent, m.shed,
 		m.foretoldTTFT, m.foretoldITL, m.forecastError, m.forecastChecked, m.forecastCovered,
 		&collector{m: m, fleet: o.Fleet, now: o.Now, held: o.Prefixes, scraped: o.Scrapes, outliers: o.Outliers},
-		&tuning{m: m}, &trial{m: m}, &pupil{m: m, state: o.Learner},
+		&tuning{m: m}, &trial{m: m}, &pupil{m: m, state: o.Learner}, &logbook{state: o.Trace, now: o.Now},
 	} {
 		if err := o.Registry.Register(c); err != nil {
 			return nil, err

@@ -28,6 +28,9 @@ func (p *pages) ready(w http.ResponseWriter, _ *http.Request) {
 
 func (p *pages) index(w http.ResponseWriter, _ *http.Request) {
 	list := []string{"/explain?last=1", "/explain?id=ID", "/explain?worst=10", "/endpoints", "/policies", "/healthz", "/readyz"}
+	if p.Trace != nil {
+		list = append(list, "/trace?since=24h")
+	}
 	if p.Metrics != nil {
 		list = append(list, "/metrics")
 	}

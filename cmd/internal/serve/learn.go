@@ -27,6 +27,8 @@ type tutor struct {
 	learner *predictor.Learner // of run alone
 	handle  predictor.Handle
 	queue   chan lesson
+	tasks   chan func(*predictor.Learner) // for whom the goroutine that learns makes a break
+	snap    fleet.Snapshot
 	dropped atomic.Uint64
 	seen    atomic.Pointer[predictor.Report]
 }
@@ -39,7 +41,7 @@ type lesson struct {
 
 func newTutor(f *fleet.Fleet, o predictor.Options) *tutor {
 	o.RefitAfter = refitAfter
-	t := &tutor{fleet: f, learner: predictor.NewLearner(o), queue: make(chan lesson, lessons)}
+	t := &tutor{fleet: f, learner: predictor.NewLearner(o), queue: make(chan lesson, lessons), tasks: make(chan func(*predictor.Learner))}
 	t.publish()
 	return t
 }
@@ -61,11 +63,31 @@ func (t *tutor) give(l lesson) {
 	}
 }
 
-// run learns until ctx is done.
+// do runs f, which has the learner to itself, in the goroutine that learns, and returns when f has;
+// false: that goroutine ends, and f was not run.
+func (t *tutor) do(ctx context.Context, f func(*predictor.Learner)) bool {
+	done := make(chan struct{})
+	select {
+	case t.tasks <- func(l *predictor.Learner) { defer close(done); f(l) }:
+		<-done
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// meet makes the classes of the fleet known, with what is believed of them at first.
+func (t *tutor) meet(now time.Time) {
+	t.fleet.Snapshot(now, &t.snap)
+	for i := range t.snap.States {
+		t.learner.Meet(t.snap.States[i].Class)
+	}
+}
+
+// run learns until ctx is done, and then what was given before.
 func (t *tutor) run(ctx context.Context) {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
-	var snap fleet.Snapshot
 	fitted := make(chan *predictor.Fit, 1)
 	fitting := false
 	defer func() {
@@ -76,25 +98,18 @@ func (t *tutor) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			t.learnMore(lessons)
+			t.publish()
 			return
 		case l := <-t.queue:
 			t.learn(&l)
-			for range atOnce {
-				select {
-				case l = <-t.queue:
-					t.learn(&l)
-					continue
-				default:
-				}
-				break
-			}
+			t.learnMore(atOnce)
+		case f := <-t.tasks:
+			f(t.learner)
 		case now := <-ticker.C:
 			t.fleet.Presume(now)
-			t.fleet.Snapshot(now, &snap)
-			for i := range snap.States {
-				t.learner.Meet(snap.States[i].Class)
-			}
-			t.learner.Watch(&snap)
+			t.meet(now)
+			t.learner.Watch(&t.snap)
 			if !fitting {
 				if f := t.learner.Due(now); f != nil {
 					fitting = true
@@ -106,6 +121,18 @@ func (t *tutor) run(ctx context.Context) {
 			_ = t.learner.Adopt(f) // trees that cannot be fitted leave the old ones
 		}
 		t.publish()
+	}
+}
+
+// learnMore learns up to n records that wait.
+func (t *tutor) learnMore(n int) {
+	for range n {
+		select {
+		case l := <-t.queue:
+			t.learn(&l)
+		default:
+			return
+		}
 	}
 }
 
@@ -126,6 +153,13 @@ func (t *tutor) publish() {
 	if seen := t.seen.Load(); !news && seen != nil && seen.Counts == t.learner.Counts {
 		return
 	}
+	r := t.learner.Report()
+	t.seen.Store(&r)
+}
+
+// show publishes all that the learner knows, news or not.
+func (t *tutor) show() {
+	t.handle.Store(t.learner.Freeze())
 	r := t.learner.Report()
 	t.seen.Store(&r)
 }

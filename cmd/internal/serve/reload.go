@@ -77,6 +77,8 @@ func atNextStart(was, next *config.Config) []string {
 		{"admin", was.Admin.Token == next.Admin.Token && slices.Equal(was.Admin.Hosts, next.Admin.Hosts)},
 		{"fleet", was.Fleet == next.Fleet},
 		{"outliers", was.Outliers == next.Outliers},
+		{"models", was.Models == next.Models},
+		{"trace", was.Trace == next.Trace},
 		{"request.max_body", was.Request.MaxBody == next.Request.MaxBody},
 		{"request.total_bytes", was.Request.TotalBytes == next.Request.TotalBytes},
 		{"request.decision_deadline", was.Request.DecisionDeadline == next.Request.DecisionDeadline},

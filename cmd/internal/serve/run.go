@@ -28,7 +28,7 @@ func (s *Service) Run(ctx context.Context) error {
 			}
 		})
 	}
-	for _, f := range []func(context.Context){s.follow, s.upkeep, s.scrape, s.tick, s.tutor.run} {
+	for _, f := range []func(context.Context){s.follow, s.upkeep, s.scrape, s.tick, s.tutor.run, s.tend} {
 		informing.Go(func() { f(informed) })
 	}
 	start(&serving, func() error { return s.ext.Serve(s.open.extproc) })
@@ -56,8 +56,10 @@ func (s *Service) Run(ctx context.Context) error {
 	serving.Wait()
 	blind()
 	informing.Wait()
+	s.saveLearned()
 	s.Stop()
 	showing.Wait()
+	s.closeFiles()
 	return err
 }
 
@@ -82,6 +84,9 @@ func (s *Service) Stop() {
 	s.ext.Stop()
 	_ = s.pages.Close()
 	s.open.close()
+	if !s.ran.Load() {
+		s.closeFiles() // otherwise Run does, when the last records have come
+	}
 }
 
 func (s *Service) scrape(ctx context.Context) {

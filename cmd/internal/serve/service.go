@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/presage-router/presage/features/request"
 	"github.com/presage-router/presage/features/scrape"
 	"github.com/presage-router/presage/internal/telemetry"
+	"github.com/presage-router/presage/models/seed"
 	"github.com/presage-router/presage/predictor"
 	"github.com/presage-router/presage/router"
 	"github.com/presage-router/presage/router/admin"
@@ -54,6 +56,8 @@ type Service struct {
 	scraper *scrape.Scraper
 	metrics *admin.Metrics
 	tutor   *tutor
+	journal *journal     // nil: requests are not logged
+	library *library     // nil: no models are kept
 	pages   *http.Server // of the admin address
 
 	ran, seen, draining atomic.Bool // Run was called; there was an endpoint; no new requests are wanted
@@ -96,8 +100,12 @@ func New(cfg *config.Config, d Deps) (*Service, error) {
 	if err := s.scraper.Validate(); err != nil {
 		return nil, fmt.Errorf("fleet: %w", err)
 	}
-	err := s.wire()
+	err := s.openFiles()
+	if err == nil {
+		err = s.wire()
+	}
 	if err != nil {
+		s.closeFiles()
 		return nil, err
 	}
 	if err = s.firstEndpoints(); err == nil {
@@ -107,6 +115,7 @@ func New(cfg *config.Config, d Deps) (*Service, error) {
 		s.Stop()
 		return nil, err
 	}
+	s.learnFirst()
 	s.addrs = s.open.addrs()
 	return s, nil
 }
@@ -127,23 +136,31 @@ func (s *Service) wire() error {
 	registry := telemetry.NewRegistry("presage", telemetry.ReadBuild())
 	outliers := s.outliers(s.cfg)
 	levels := []request.SLO{{TTFT: s.cfg.SLO.TTFT, ITL: s.cfg.SLO.ITL}}
-	if s.metrics, err = admin.NewMetrics(admin.MetricsOptions{Registry: registry, Fleet: s.fleet, SLO: levels, Prefixes: s.index.Stats, Scrapes: s.scraper.Stats, Outliers: outliers, Learner: func() admin.Learning { return s.tutor.learning() }}); err != nil {
+	counted := admin.MetricsOptions{
+		Registry: registry, Fleet: s.fleet, SLO: levels, Prefixes: s.index.Stats, Scrapes: s.scraper.Stats, Outliers: outliers, Learner: s.learning,
+	}
+	observers := router.Observers{}
+	var rows admin.Rows
+	if s.journal != nil {
+		observers, rows, counted.Trace = append(observers, s.journal), s.journal.rows, s.journal.logged
+	}
+	if s.metrics, err = admin.NewMetrics(counted); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	s.follows(policy)
 	s.metrics.Reloaded(time.Now(), s.generation, true)
 	ring := admin.NewRing(admin.RingOptions{})
-	s.tutor = newTutor(s.fleet, predictor.Options{})
+	s.tutor = newTutor(s.fleet, predictor.Options{Prior: seed.Prior})
 	s.router = router.New(router.Options{
 		Fleet: s.fleet, Policy: policy, Prefixes: s.index, Ratios: s.ratios,
-		Observer: append(router.Observers{ring, s.metrics, s.tutor}, s.deps.Observers...),
+		Observer: slices.Concat(observers, router.Observers{ring, s.metrics, s.tutor}, s.deps.Observers),
 		Recorder: router.Recorders{ring, s.metrics},
 		Outliers: outliers, Forecast: &s.tutor.handle,
 		Seed: s.seed, Strict: s.cfg.Request.UnknownModel == config.Unknown404,
 	})
 	handler, err := admin.New(admin.Options{
 		Address: s.cfg.Listen.Admin, Token: s.cfg.Admin.Token, Hosts: s.cfg.Admin.Hosts,
-		Router: s.router, Ring: ring, Policies: Policies(), Metrics: telemetry.Page(registry), Ready: s.whyNotReady, Now: time.Now,
+		Router: s.router, Ring: ring, Policies: Policies(), Metrics: telemetry.Page(registry), Ready: s.whyNotReady, Trace: rows, Now: time.Now,
 	})
 	if err != nil && s.cfg.Listen.Admin != "" {
 		return err

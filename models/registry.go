@@ -87,8 +87,11 @@ func (r *Registry) List() ([]Entry, error) {
 
 // Has reports whether there is a file for a model, of whatever content.
 func (r *Registry) Has(name string) bool {
+	if checkName(name) != nil {
+		return false
+	}
 	_, err := r.root.Lstat(name + suffix)
-	return checkName(name) == nil && err == nil
+	return err == nil
 }
 
 // Show returns the manifest of a model.

@@ -351,3 +351,17 @@ func FuzzUnseal(f *testing.F) {
 		}
 	})
 }
+
+// TestServingIsNoChampion: what a running service learns is kept, and cannot be promoted.
+func TestServingIsNoChampion(t *testing.T) {
+	r := open(t, filepath.Join(t.TempDir(), "models"))
+	if put(t, r, Serving, 7e-5); !r.Has(Serving) || r.Has("v9") || r.Has("../models/serving") {
+		t.Error("what is there and what is not is mixed up")
+	}
+	if err := r.Promote(Serving, now); err == nil || !strings.Contains(err.Error(), "cannot be champion") {
+		t.Errorf("promoted: %v", err)
+	}
+	if _, err := r.Champion(); !errors.Is(err, ErrNone) {
+		t.Errorf("champion: %v", err)
+	}
+}

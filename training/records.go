@@ -99,7 +99,7 @@ func (r *Records) log(dir string) (source, error) {
 	l, err := trace.Open(dir, trace.Options{Keep: math.MaxInt64, Budget: math.MaxInt64}) // reading removes nothing
 	if err != nil {
 		if errors.Is(err, trace.ErrLocked) {
-			err = fmt.Errorf("%w; a service holds its log while it runs: stop it, or work on a copy", err)
+			err = fmt.Errorf("%s: in use by another process, as a running service holds its log: ask it for the rows, as in curl -fsS -o trace.jsonl 'http://127.0.0.1:9090/trace?since=24h' (listen.admin), and name that file, or stop it: %w", dir, trace.ErrLocked)
 		}
 		return source{}, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/presage-router/presage/lab/compare"
 	"github.com/presage-router/presage/lab/engine"
 	"github.com/presage-router/presage/lab/workload"
+	"github.com/presage-router/presage/models/seed"
 	"github.com/presage-router/presage/predictor"
 	"github.com/presage-router/presage/router"
 )
@@ -77,7 +78,7 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 func arena(s *workload.Scenario, table engine.Table, trace string, registry router.Registry) *compare.Arena {
 	return &compare.Arena{
 		Scenario: s, Table: table, Trace: trace, Policies: registry,
-		Learner: predictor.Options{Without: predictor.Without{Trees: true}},
+		Learner: predictor.Options{Prior: seed.Prior, Without: predictor.Without{Trees: true}},
 	}
 }
 

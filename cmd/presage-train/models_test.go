@@ -126,3 +126,20 @@ func TestBadInputOfModels(t *testing.T) {
 		}
 	}
 }
+
+// TestExportFromRunningService: while a service writes the log, the way to its rows is the service.
+func TestExportFromRunningService(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trace")
+	served(t, dir, 10, 1)
+	running, err := trace.Open(dir, trace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	for _, args := range [][]string{{"export", "--from", dir, "--to", filepath.Join(t.TempDir(), "x.jsonl")}, {"fit", "--from", dir, "--out", t.TempDir()}} {
+		code, _, errs := execute(t, args...)
+		if code != 2 || !strings.Contains(errs, "--from "+dir+": in use by another process") || !strings.Contains(errs, "curl -fsS -o trace.jsonl 'http://127.0.0.1:9090/trace?since=24h'") {
+			t.Errorf("%v: %d, %s", args, code, errs)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/presage-router/presage/lab/engine"
 	"github.com/presage-router/presage/lab/workload"
+	"github.com/presage-router/presage/models/seed"
 	"github.com/presage-router/presage/predictor"
 	"github.com/presage-router/presage/router"
 	"github.com/presage-router/presage/router/baseline"
@@ -38,7 +39,7 @@ func better(t *testing.T, scenario string, load float64, policies ...string) map
 	study := Study{
 		Arena: &Arena{
 			Scenario: s, Table: table, Policies: registry,
-			Learner: predictor.Options{Without: predictor.Without{Trees: true}}, // which rank nothing, and take time
+			Learner: predictor.Options{Prior: seed.Prior, Without: predictor.Without{Trees: true}}, // which rank nothing, and take time
 		},
 		Policies: policies, Loads: []float64{load}, Seeds: []uint64{1, 2},
 	}

@@ -101,7 +101,7 @@ func reasonOf(term string) Reason {
 		return ByAdapter
 	case "session":
 		return BySession
-	case "slo", "itl":
+	case "slo":
 		return ByHeadroom
 	case "speed":
 		return BySpeed

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/features/request"
 	"github.com/presage-router/presage/router"
@@ -57,6 +59,7 @@ func decideText(t *testing.T, in string) string {
 	req := &request.Request{Model: "demo", ExactTokens: true, BlockSize: 256, Choices: 1}
 	q := newQuery(req, 0)
 	var policies []string
+	var fore []features.Forecast
 	for _, line := range strings.Split(in, "\n") {
 		words := strings.Fields(line)
 		switch {
@@ -71,17 +74,24 @@ func decideText(t *testing.T, in string) string {
 					req.PromptTokens, req.PromptBytes, req.Blocks = int(n), int(4*n), make([]uint64, int(n)/64)
 				case "media":
 					req.MediaUnits = int(n)
+				case "ttft":
+					req.SLO.TTFT = time.Duration(n * float64(time.Millisecond))
+				case "itl":
+					req.SLO.ITL = time.Duration(n * float64(time.Millisecond))
 				default:
 					t.Fatalf("request: %s", kv)
 				}
 			}
 		case words[0] == "endpoint":
-			addEndpoint(t, q, words[1], words[2:])
+			fore = append(fore, addEndpoint(t, q, words[1], words[2:]))
 		default:
 			t.Fatalf("line %q", line)
 		}
 	}
 	q.Snap.Slots = len(q.Snap.States)
+	if slices.ContainsFunc(fore, func(f features.Forecast) bool { return f.TTFT.Known() }) {
+		q.Suppose(fore)
+	}
 	var out bytes.Buffer
 	for _, name := range policies {
 		d := route(t, made(t, name, router.Params{Fallbacks: 2}), q)
@@ -102,7 +112,8 @@ func setting(t *testing.T, kv string) (string, float64) {
 	return key, n
 }
 
-func addEndpoint(t *testing.T, q *router.Query, name string, settings []string) {
+// addEndpoint adds an endpoint and returns what is foretold of it, by quantiles of 90 % in ms.
+func addEndpoint(t *testing.T, q *router.Query, name string, settings []string) (fore features.Forecast) {
 	one := newQuery(q.Req, 1)
 	s := one.Snap.States[0]
 	i := len(q.Snap.States)
@@ -126,6 +137,10 @@ func addEndpoint(t *testing.T, q *router.Query, name string, settings []string) 
 			s.KVUsage = float32(n)
 		case "hits":
 			hits = int32(n)
+		case "ttft":
+			fore.TTFT = features.Prediction{P50: float32(n) / 1000, P90: float32(n) / 1000}
+		case "itl":
+			fore.ITL = features.Prediction{P50: float32(n) / 1000, P90: float32(n) / 1000}
 		case "stale":
 			s.At = t0.Add(-time.Minute)
 		case "draining":
@@ -136,6 +151,7 @@ func addEndpoint(t *testing.T, q *router.Query, name string, settings []string) 
 	}
 	q.Snap.States = append(q.Snap.States, s)
 	q.Keep, q.Hits, q.Out = append(q.Keep, keep), append(q.Hits, hits), append(q.Out, out)
+	return fore
 }
 
 func printDecision(w *bytes.Buffer, name string, q *router.Query, d *router.Decision) {

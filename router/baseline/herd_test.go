@@ -71,7 +71,7 @@ func TestHerdSpreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	policies := map[string]router.Policy{"profile of prefix and tokens": tokens}
-	for _, name := range []string{"round-robin", "least-request", "llmd-sticky-token", "llmd-active", "dynamo-linear", "lmetric", "smg-cache-aware", "smg-least-load", "aibrix-prefix"} {
+	for _, name := range []string{"round-robin", "least-request", "llmd-sticky-token", "llmd-active", "dynamo-linear", "lmetric", "smg-cache-aware", "smg-least-load", "aibrix-prefix", "gorgo-2d"} {
 		policies[name] = made(t, name, router.Params{})
 	}
 	for name, p := range policies {

@@ -36,7 +36,7 @@ const (
 )
 
 var (
-	headroomTerms  = []string{"ttft", "itl"}
+	headroomTerms  = []string{"ttft headroom", "itl headroom"}
 	compositeTerms = []string{"kv", "queue", "prefix"}
 )
 
@@ -356,7 +356,7 @@ func (b *LLMDPredicted) draw(q *router.Query, d *router.Decision, kept float64) 
 	case sticky:
 		d.Why.Reason = router.ByCache
 	case d.Why.Reason == router.OnlyOne:
-		d.Why.Reason = router.ByHeadroom // the only one of several that is left
+		d.Why.Reason = router.NoReason // the only one of several that is left
 	}
 	d.Rank(q, b.keep, b.fallbacks)
 }

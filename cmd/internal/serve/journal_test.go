@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -176,5 +177,34 @@ func TestStopWhileExporting(t *testing.T) {
 	<-l.done
 	if err := l.journal.rows(context.Background(), time.Time{}, time.Time{}, nil); err == nil {
 		t.Error("a closed log was read")
+	}
+}
+
+// TestJournalComplains: a problem is logged when it is another one, at most once a minute.
+func TestJournalComplains(t *testing.T) {
+	j, err := openJournal(&withTrace(t).Trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	defer j.close(log)
+	now := time.Now()
+	for i, step := range []struct {
+		broken bool
+		later  time.Duration
+		lines  int
+	}{{false, 0, 0}, {true, time.Second, 1}, {false, 2 * time.Minute, 1}, {true, 3 * time.Minute, 2}, {true, 3*time.Minute + 2*time.Second, 2}, {false, 5 * time.Minute, 3}, {false, 7 * time.Minute, 3}} {
+		if step.broken {
+			o := features.Observation{At: now.AddDate(-1, 0, i), Schema: features.Schema()}
+			j.Observe(&o)
+			if err := j.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j.tell(log, now.Add(step.later))
+		if got := strings.Count(out.String(), "far from the clock"); got != step.lines {
+			t.Errorf("step %d: %d lines, want %d\n%s", i, got, step.lines, out.String())
+		}
 	}
 }

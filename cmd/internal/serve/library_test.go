@@ -1,14 +1,20 @@
 package serve
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unique"
 
@@ -148,11 +154,6 @@ func TestRestartKeepsForecasts(t *testing.T) {
 	if got := again.metric(`presage_model_files_total{result="restored"}`); got != "1" {
 		t.Errorf("restored: %q", got)
 	}
-	info, err := os.Stat(filepath.Join(c.Models.Dir, models.Serving+".model"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d bytes", info.Size())
 }
 
 // TestNewChampionComesIntoForce: at the start, while the service runs, and after what another champion
@@ -192,20 +193,41 @@ func TestNewChampionComesIntoForce(t *testing.T) {
 	}
 }
 
+// notes is a log to be read.
+type notes struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (n *notes) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.Write(p)
+}
+
+func (n *notes) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.String()
+}
+
 // TestBadModelsAreRefused: at the start the service runs on its priors, later on what it has, and both
 // are counted.
 func TestBadModelsAreRefused(t *testing.T) {
 	t.Parallel()
 	good := school(demoClass, 50)
-	state := good.Save()
-	state.Schema = "v0-12345678"
-	for name, spoil := range map[string]func(file []byte) []byte{
-		"truncated": func(b []byte) []byte { return b[:len(b)/2] },
-		"empty":     func([]byte) []byte { return nil },
-		"foreign":   func([]byte) []byte { return []byte("GIF89a, or what else there is") },
-		"another schema": func(b []byte) []byte {
-			return []byte(strings.ReplaceAll(string(b), string(features.Schema()), "v0-12345678"))
-		},
+	for name, bad := range map[string]struct {
+		spoil func(file []byte) []byte
+		why   string
+	}{
+		"truncated": {func(b []byte) []byte { return b[:len(b)/2] }, "damaged"},
+		"empty":     {func([]byte) []byte { return nil }, "damaged"},
+		"foreign":   {func([]byte) []byte { return []byte("GIF89a, or what else there is") }, "not a model file"},
+		"another schema": {func(b []byte) []byte {
+			_, rest, _ := bytes.Cut(b, []byte("\n"))
+			rest = bytes.ReplaceAll(rest, []byte(features.Schema()), []byte("v0-12345678"))
+			return fmt.Appendf(nil, "presage-model 1 %x\n%s", sha256.Sum256(rest), rest)
+		}, "made by another version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -216,10 +238,14 @@ func TestBadModelsAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(t, path, string(spoil(whole)))
+			write(t, path, string(bad.spoil(whole)))
 			// What a service saved is no better.
-			write(t, filepath.Join(c.Models.Dir, models.Serving+".model"), string(spoil(whole)))
-			l := newLab(t, c, Deps{Endpoints: endpoints(newEngine(t, "e1"))})
+			write(t, filepath.Join(c.Models.Dir, models.Serving+".model"), string(bad.spoil(whole)))
+			var log notes
+			l := newLab(t, c, Deps{Endpoints: endpoints(newEngine(t, "e1")), Log: slog.New(slog.NewTextHandler(&log, nil))})
+			if text := log.String(); strings.Count(text, "model refused") != 2 || strings.Count(text, bad.why) != 2 || !strings.Contains(text, path) {
+				t.Errorf("logged: %s", text)
+			}
 			priors := said(predictor.NewLearner(predictor.Options{Prior: seed.Prior}).Freeze(), demoClass)
 			if !same(said(l.tutor.handle.Load(), demoClass), priors) {
 				t.Error("it does not run on priors")
@@ -237,13 +263,53 @@ func TestBadModelsAreRefused(t *testing.T) {
 			write(t, path, string(whole))
 			want := said(good.Freeze(), demoClass)
 			l.eventually("the repaired champion", func() bool { return same(said(l.tutor.handle.Load(), demoClass), want) })
-			write(t, path, string(spoil(whole)))
+			write(t, path, string(bad.spoil(whole)))
 			l.eventually("another refusal", func() bool { return l.metric(refused) == "3" })
 			if !same(said(l.tutor.handle.Load(), demoClass), want) {
 				t.Error("a bad file changed the model in use")
 			}
 		})
 	}
+}
+
+// TestLearnedIsSavedMeanwhile: what was learned is on disk every few minutes, and written only when
+// there is more of it.
+func TestLearnedIsSavedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b, err := openLibrary(&config.Models{Dir: dir}, slog.New(slog.DiscardHandler), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		f := new(fleet.Fleet)
+		s := &Service{log: slog.New(slog.DiscardHandler), fleet: f, tutor: newTutor(f, predictor.Options{}), library: b}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { s.tutor.run(ctx) })
+		wg.Go(func() { s.tend(ctx) })
+		lesson := features.Observation{
+			At: time.Now(), Schema: features.Schema(), Endpoint: "e", Picked: "e", Stream: true, Status: 200, Cause: fleet.Complete,
+			Where: features.Where{Class: demoClass, Slot: -1}, TTFT: time.Second, Said: features.Nothing(),
+		}
+		for i, want := range []uint64{0, 1, 1, 2} {
+			if i == 1 || i == 3 {
+				s.tutor.First(&lesson)
+			}
+			time.Sleep(saveEvery + time.Second)
+			if got := b.saved.Load(); got != want {
+				t.Errorf("after %d periods: saved %d times, want %d", i+1, got, want)
+			}
+		}
+		if m, state, err := b.Load(models.Serving); err != nil || m.Rows != 2 || len(state.Classes) != 1 {
+			t.Errorf("%+v %v", m, err)
+		}
+		cancel()
+		wg.Wait()
+		if s.tutor.do(ctx, func(*predictor.Learner) { t.Error("it ran without a goroutine") }) {
+			t.Error("a task was taken after the end")
+		}
+	})
 }
 
 func TestKeptFilesThatCannotBeOpened(t *testing.T) {

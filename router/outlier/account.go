@@ -132,6 +132,7 @@ func (d *Detector) eject(now time.Time, a *account, c Cause, detail string) {
 		return
 	}
 	a.state, a.since, a.again = Ejected, now, false
+	d.last.known = false
 	a.probed, a.open = time.Time{}, false
 	a.strike++
 	a.next = now.Add(a.wait())
@@ -146,6 +147,7 @@ func (d *Detector) recover(now time.Time, a *account) {
 		d.tell(Change{At: now, Kind: Back, Endpoint: a.name, Cause: a.cause, Wait: now.Sub(a.since)})
 	}
 	a.state, a.since, a.again, a.open = Warming, now, true, false
+	d.last.known = false
 	a.row, a.fails, a.all = 0, 0, 0
 	a.blind = a.blind || a.dark
 	a.quiet.life(now)

@@ -32,6 +32,7 @@ type Detector struct {
 	round    uint64    // of Screen; accounts of this round are in the fleet
 	changes  []Change  // not told yet
 	paced    time.Time // when paces were last compared
+	last     roomFor   // answer of room
 }
 
 // Screen takes endpoints that do not work out of a decision's candidates: keep[i] becomes false and
@@ -121,6 +122,9 @@ func (d *Detector) present(a *account) bool { return a.instance != 0 && a.round 
 
 // room reports whether one more endpoint of the model may be out.
 func (d *Detector) room(model string) bool {
+	if l := &d.last; l.known && l.round == d.round && l.model == model {
+		return l.room // while many are suspect, each asks at every decision
+	}
 	n, out := 0, 0
 	for i := range d.accounts {
 		a := &d.accounts[i]
@@ -132,7 +136,16 @@ func (d *Detector) room(model string) bool {
 			out++
 		}
 	}
-	return n > 1 && out < max(1, int(maxShare*float64(n)))
+	d.last = roomFor{round: d.round, model: model, room: n > 1 && out < max(1, int(maxShare*float64(n))), known: true}
+	return d.last.room
+}
+
+// roomFor is the last answer of [Detector.room], which holds for a round, until an endpoint is ejected or
+// comes back.
+type roomFor struct {
+	round       uint64
+	model       string
+	room, known bool
 }
 
 // unlock ends a call: what happened is told without the lock.

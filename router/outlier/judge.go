@@ -241,6 +241,9 @@ func (d *Detector) watch(now time.Time, a *account, s *fleet.State) {
 		}
 	}
 	if long := a.quiet.long(now); long >= leastSilence && long >= a.quiet.limit(s.TTFT) {
+		if a.state == Suspect && a.cause == Silent {
+			return // said already, and there is still no room
+		}
 		d.eject(now, a, Silent, fmt.Sprintf("no token for %.1f s with %d requests waiting for their first", long.Seconds(), a.quiet.waiting))
 		return
 	}

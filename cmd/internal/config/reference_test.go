@@ -72,3 +72,23 @@ func TestDocumentedExperimentsLoad(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentedLoopLoads: the configuration that the page on training shows can be used as it stands.
+func TestDocumentedLoopLoads(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "training.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "```yaml\n# presage.yaml\n")
+	text, _, found := strings.Cut(block, "```")
+	if !found {
+		t.Fatal("the page shows none")
+	}
+	c, warnings, err := Parse("training.yaml", []byte(text), policies())
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(warnings, err)
+	}
+	if c.Models.Dir == "" || c.Trace != (Trace{Dir: "data/trace", Keep: Default().Trace.Keep, Budget: Default().Trace.Budget}) {
+		t.Errorf("%+v %+v", c.Models, c.Trace)
+	}
+}

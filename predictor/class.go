@@ -7,6 +7,7 @@ import (
 
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
+	"github.com/presage-router/presage/predictor/drift"
 	"github.com/presage-router/presage/predictor/ridge"
 )
 
@@ -17,12 +18,16 @@ type class struct {
 	theta   *ridge.Model // of Law.Theta, in seconds, thousands and millions
 	phi     *ridge.Model // of Law.Phi and the share of prefill in mixed steps
 	steps   int          // windows of token counting learned
-	answer  float64
-	context fading // mean context of a stream
+	answer  *float64     // expected tokens of an answer, shared by the classes of a model
+	context fading       // mean context of a stream
 	trust   fading
 	targets [targets]target
 	refit   [targets]time.Time // not before
 	dirty   bool
+
+	alarms    [targets]*drift.Class
+	unsettled [targets]int // labels until a change of the class is taken as learned
+	drifts    int          // changes of the class
 }
 
 const (
@@ -42,7 +47,8 @@ const (
 )
 
 func newClass(id fleet.ClassID, prior Law) *class {
-	c := &class{id: id, prior: prior, answer: firstAnswer}
+	first := firstAnswer
+	c := &class{id: id, prior: prior, answer: &first}
 	th, ph := prior.Theta, prior.Phi
 	c.theta = mustRidge(
 		[]float64{th[0], th[1] * 1e3, th[2] * 1e6, th[3]},
@@ -52,6 +58,10 @@ func newClass(id fleet.ClassID, prior Law) *class {
 		ridge.Params{Forget: stepForget, Noise: stepNoise, Clip: lawClip, Floor: 1e-3})
 	for t := range c.targets {
 		c.targets[t] = newTarget(t)
+		var err error
+		if c.alarms[t], err = drift.NewClass(alarmWindow); err != nil {
+			panic(fmt.Sprintf("predictor: constants: %v", err))
+		}
 	}
 	return c
 }
@@ -80,27 +90,28 @@ func (c *class) law() Law {
 
 // flow is what passes through the endpoints of the class.
 func (c *class) flow() flow {
-	f := flow{answer: max(c.answer, 1)}
+	f := flow{answer: max(*c.answer, 1)}
 	if v := c.context.mean(); v == v {
 		f.context = v
 	}
 	return f
 }
 
-// learnFirst teaches the law one TTFT.
-func (c *class) learnFirst(s *slot, x *features.Vector, y float64, without *Without) {
+// learnFirst teaches the law one TTFT, known at now. It returns the alarm that it raises.
+func (c *class) learnFirst(s *slot, x *features.Vector, y float64, now time.Time, without *Without) drift.Direction {
 	law := c.law()
 	sc := s.scale(without)
 	w := law.read(x, sc, c.flow())
 	if w.overdue > 0 || w.kvShort > 0 {
-		return // what the law does not explain must not bend it
+		return drift.None // what the law does not explain must not bend it
 	}
 	row := law.row(sc, &w)
 	said := law.first(sc, &w)
 	c.theta.Learn(row[:], y/sc.first)
-	if s != nil {
-		s.first.learn(math.Log(y/said), firstGain, 20)
+	if s == nil {
+		return drift.None
 	}
+	return s.first.learn(math.Log(y/said), firstGain, 20, now)
 }
 
 // learnGap teaches the law the mean gap of an answer, while no token counting does it better.
@@ -117,7 +128,7 @@ func (c *class) learnGap(s *slot, x *features.Vector, y float64) {
 // learnAnswer takes what the end of an answer tells beyond its times.
 func (c *class) learnAnswer(o *features.Observation) {
 	if o.OutputTokens > 0 {
-		c.answer += answerGain * (float64(min(o.OutputTokens, 1<<20)) - c.answer)
+		*c.answer += answerGain * (float64(min(o.OutputTokens, 1<<20)) - *c.answer)
 	}
 	believed := o.HitTokens
 	if believed > 0 && o.CachedTokens >= 0 && o.ExactPrompt {

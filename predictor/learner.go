@@ -1,12 +1,14 @@
 package predictor
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
+	"github.com/presage-router/presage/predictor/drift"
 )
 
 // Options are what a [Learner] is made of. The zero value will do.
@@ -36,13 +38,19 @@ type Learner struct {
 	order   []*class // of arrival
 	slots   []slot
 	frozen  *Frozen
-	gen     uint64
-	Counts  Counts
+
+	detector drift.Detector // a fresh one
+	gen      uint64
+	Counts   Counts
 }
 
 // NewLearner returns a learner that knows priors alone.
 func NewLearner(o Options) *Learner {
-	return &Learner{opts: o, classes: map[fleet.ClassID]*class{}, frozen: new(Frozen)}
+	d, err := drift.New(drift.Params{Slack: alarmSlack, Limit: alarmLimit})
+	if err != nil {
+		panic(fmt.Sprintf("predictor: constants: %v", err))
+	}
+	return &Learner{opts: o, classes: map[fleet.ClassID]*class{}, frozen: new(Frozen), detector: d}
 }
 
 // Counts tell what became of the labels.
@@ -79,6 +87,7 @@ type slot struct {
 	class       *class
 	step, first offset
 	meter       meter
+	watched     [targets]watched
 }
 
 // Meet makes the class known, with its prior.
@@ -96,10 +105,29 @@ func (l *Learner) class(id fleet.ClassID) *class {
 		}
 	}
 	c := newClass(id, law)
+	l.share(c)
 	l.classes[id] = c
 	l.order = append(l.order, c)
 	c.dirty = true
 	return c
+}
+
+// share makes the class expect answers as long as those of the other classes of its model: how long
+// an answer gets is a matter of the request, and a difference would look like one of speed.
+func (l *Learner) share(c *class) {
+	for _, o := range l.order {
+		if model(o.id) == model(c.id) {
+			c.answer = o.answer
+			return
+		}
+	}
+}
+
+func model(id fleet.ClassID) string {
+	if id == (fleet.ClassID{}) {
+		return ""
+	}
+	return id.Value().Model
 }
 
 func (l *Learner) slot(at *features.Where) *slot {
@@ -116,6 +144,13 @@ func (l *Learner) slot(at *features.Where) *slot {
 			return nil // a late word of an endpoint that left
 		}
 		*s = slot{instance: at.Instance, class: l.class(at.Class)}
+		s.step.alarm, s.first.alarm = l.detector, l.detector
+		for t := range s.watched {
+			s.watched[t].Detector = l.detector
+		}
+		for t := range s.class.alarms {
+			s.class.alarms[t].Forget(i)
+		}
 	}
 	return s
 }
@@ -171,7 +206,11 @@ func (l *Learner) first(o *features.Observation) Drop {
 		return NotFinite
 	}
 	c := l.class(o.Where.Class)
-	c.learnFirst(l.slot(&o.Where), &o.X, y, &l.opts.Without)
+	s, now := l.slot(&o.Where), o.At.Add(o.TTFT)
+	if dir := c.learnFirst(s, &o.X, y, now, &l.opts.Without); s != nil {
+		l.hurry(&s.first, dir)
+		l.observe(s, &o.Where, TTFT, y, &o.Fore.TTFT, now)
+	}
 	c.targets[TTFT].learn(&o.X, y, &o.Said[TTFT], &o.Fore.TTFT, &l.opts.Without)
 	c.dirty = true
 	return Learned
@@ -200,7 +239,9 @@ func (l *Learner) end(o *features.Observation) Drop {
 		return Failed
 	}
 	c.learnAnswer(o)
-	c.dirty = true
+	for _, k := range l.order {
+		k.dirty = k.dirty || k.answer == c.answer
+	}
 	y := o.ITL.Seconds()
 	switch {
 	case o.OutputTokens >= 0 && o.OutputTokens < 2 || y == 0:
@@ -208,7 +249,11 @@ func (l *Learner) end(o *features.Observation) Drop {
 	case !(y > 0) || y > maxSeconds:
 		return NotFinite
 	}
-	c.learnGap(l.slot(&o.Where), &o.X, y)
+	s := l.slot(&o.Where)
+	c.learnGap(s, &o.X, y)
+	if s != nil {
+		l.observe(s, &o.Where, ITL, y, &o.Fore.ITL, o.At.Add(o.E2E))
+	}
 	c.targets[ITL].learn(&o.X, y, &o.Said[ITL], &o.Fore.ITL, &l.opts.Without)
 	return Learned
 }

@@ -62,14 +62,17 @@ func (m *meter) read(s *fleet.State, now time.Time) (w window, ok bool) {
 // Watch learns step times from the tokens that came since it was called before; it is to be called
 // several times a second.
 func (l *Learner) Watch(snap *fleet.Snapshot) {
-	if l.opts.Without.Steps {
-		return
-	}
 	for i := range snap.States {
 		st := &snap.States[i]
 		at := features.Where{Class: st.Class, Slot: int32(st.Slot), Instance: st.Instance}
 		s := l.slot(&at)
 		if s == nil {
+			continue
+		}
+		if stepIdle, firstIdle := s.step.idle(snap.At), s.first.idle(snap.At); stepIdle || firstIdle {
+			s.class.dirty = true
+		}
+		if l.opts.Without.Steps {
 			continue
 		}
 		w, ok := s.meter.read(st, snap.At)
@@ -84,7 +87,7 @@ func (l *Learner) Watch(snap *fleet.Snapshot) {
 			said = factor * max(ph[0], minPhi0)
 		}
 		c.phi.Learn(row[:], w.gap/factor)
-		s.step.learn(math.Log(w.gap/said), stepGain, 5)
+		l.hurry(&s.step, s.step.learn(math.Log(w.gap/said), stepGain, 5, snap.At))
 		c.context.add(w.context/max(w.streams, 1), contextKeep)
 		c.steps++
 		c.dirty = true

@@ -1,6 +1,11 @@
 package predictor
 
-import "math"
+import (
+	"math"
+	"time"
+
+	"github.com/presage-router/presage/predictor/drift"
+)
 
 // offset is the logarithm of how much slower one endpoint is than its class says, shrunk towards
 // zero while little is known.
@@ -8,6 +13,11 @@ type offset struct {
 	log  float64
 	n    float64
 	left fading // residual after correction
+
+	alarm drift.Detector
+	haste int       // labels to be learned fast
+	at    time.Time // of the last label
+	faded time.Time // when idle was called
 }
 
 const (
@@ -21,16 +31,22 @@ const (
 )
 
 // learn moves the offset by a residual, the logarithm of actual over foretold: gain max(least,
-// 1/(n+slow)), the residual clipped.
-func (o *offset) learn(residual, least, slow float64) {
+// 1/(n+slow)), the residual clipped. It returns the alarm that the residual raises.
+func (o *offset) learn(residual, least, slow float64, now time.Time) drift.Direction {
 	if math.IsNaN(residual) || math.IsInf(residual, 0) {
-		return
+		return drift.None
 	}
+	o.at = now
 	r := min(max(residual, -offsetClip), offsetClip)
 	gain := max(least, 1/(o.n+slow))
+	if o.haste > 0 {
+		gain = max(gain, hasteGain)
+		o.haste--
+	}
 	o.log = min(max(o.log*(1-pull*gain/least)+gain*r, -offsetCap), offsetCap)
 	o.n++
 	o.left.add(r, 0.95)
+	return o.alarm.Observe(residual)
 }
 
 // factor is what the law is multiplied by. Small offsets are not believed: what the law does not

@@ -15,6 +15,7 @@ type ClassReport struct {
 	Answer  float64 // expected tokens of an answer
 	Trust   float64 // share of matched prefix tokens that engines really held
 	Sigma   float64 // of log errors between endpoints
+	Drifts  int     // changes of the class as a whole
 	Targets [targets]TargetReport
 }
 
@@ -28,6 +29,7 @@ type TargetReport struct {
 	Champion int // member with the largest voice
 	Fallback bool
 	Trees    bool // trees are in use
+	Drifting bool // a change of the class is being learned
 }
 
 // Report returns how the learner is doing.
@@ -35,11 +37,12 @@ func (l *Learner) Report() Report {
 	r := Report{Generation: l.gen, Counts: l.Counts, Classes: make([]ClassReport, len(l.order))}
 	for i, c := range l.order {
 		k := &r.Classes[i]
-		k.Class, k.Answer, k.Trust, k.Sigma = c.id, c.answer, c.trust.mean(), c.sigma(l.slots)
+		k.Class, k.Answer, k.Trust, k.Sigma = c.id, *c.answer, c.trust.mean(), c.sigma(l.slots)
+		k.Drifts = c.drifts
 		for t := range c.targets {
 			tg, out := &c.targets[t], &k.Targets[t]
 			out.Labels, out.Error, out.Fallback, out.Trees = tg.labels, tg.own.mean(), tg.fallback, tg.trees != nil
-			out.Weights = tg.weights()
+			out.Weights, out.Drifting = tg.weights(), c.unsettled[t] > 0
 			for m := range tg.losses {
 				out.Members[m] = tg.losses[m].mean()
 				if out.Weights[m] > out.Weights[out.Champion] {

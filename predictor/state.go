@@ -141,7 +141,11 @@ func (l *Learner) Restore(s State) error {
 		}
 		classes[c.id], order[i] = c, c
 	}
-	l.classes, l.order, l.slots, l.frozen = classes, order, nil, new(Frozen)
+	l.classes, l.order, l.slots, l.frozen = classes, nil, nil, new(Frozen)
+	for _, c := range order {
+		l.share(c)
+		l.order = append(l.order, c)
+	}
 	return nil
 }
 

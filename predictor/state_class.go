@@ -15,7 +15,7 @@ import (
 func (c *class) save() ClassState {
 	s := ClassState{
 		None: c.id == fleet.ClassID{}, Prior: c.prior, Theta: c.theta.State(), Phi: c.phi.State(), Steps: c.steps,
-		Answer: c.answer, Trust: c.trust.save(),
+		Answer: *c.answer, Trust: c.trust.save(),
 	}
 	if !s.None {
 		k := c.id.Value()
@@ -53,7 +53,7 @@ func (s *ClassState) restore() (*class, error) {
 	if !(s.Answer >= 0 && s.Answer <= 1<<20) || s.Steps < 0 {
 		return nil, fmt.Errorf("answer_tokens %v, steps %d: not possible", s.Answer, s.Steps)
 	}
-	c.steps, c.answer, c.dirty = s.Steps, s.Answer, true
+	c.steps, *c.answer, c.dirty = s.Steps, s.Answer, true
 	if err := c.trust.restore(s.Trust, 1); err != nil {
 		return nil, fmt.Errorf("trust: %w", err)
 	}

@@ -58,6 +58,7 @@ type target struct {
 	fast, slow *ridge.Model
 	recent     []float64 // the last longWindow labels, a ring, in logarithms
 	labels     int
+	cut        int // labels before it are of another time: they are not in the medians
 	losses     [features.Members]fading
 	own        fading // loss of the blend
 	bands      conformal.Bands
@@ -180,21 +181,21 @@ func (t *target) weights() (w [features.Members]float64) {
 
 // medians of the last labels, as logarithms.
 func (t *target) medians() (short, long float64) {
-	n := len(t.recent)
+	size := len(t.recent)
+	n := min(size, t.labels-t.cut)
 	if n < fewLabels {
 		return math.NaN(), math.NaN()
 	}
-	var last [longWindow]float64
-	k := min(n, shortWindow)
-	for i := range k {
-		last[i] = t.recent[((t.labels-1-i)%longWindow+longWindow)%longWindow]
+	var last [longWindow]float64 // the newest first
+	newest := size - 1
+	if size == longWindow {
+		newest = (t.labels - 1) % longWindow
 	}
-	if n < longWindow {
-		copy(last[:k], t.recent[n-k:])
+	for i := range n {
+		last[i] = t.recent[(newest-i+size)%size]
 	}
-	short = middle(last[:k])
-	copy(last[:n], t.recent)
-	return short, middle(last[:n])
+	recent := last
+	return middle(recent[:min(n, shortWindow)]), middle(last[:n])
 }
 
 func middle(v []float64) float64 {

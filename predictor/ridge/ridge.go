@@ -30,6 +30,9 @@ type Model struct {
 	cov   []float64 // row-major, symmetric
 	gain  []float64 // scratch
 	seen  int
+
+	hasty  int     // observations under another forgetting
+	forget float64 // which
 }
 
 // New returns a model with a prior: mean and standard deviation per coefficient.
@@ -96,13 +99,18 @@ func (m *Model) Learn(x []float64, y float64) bool {
 		m.gain[i] = dot(m.cov[i*n:(i+1)*n], x) / s
 		denom += m.gain[i] * x[i] / s
 	}
+	forget := m.p.Forget
+	if m.hasty > 0 {
+		forget = m.forget
+		m.hasty--
+	}
 	var trace float64
 	for i := range n {
 		gi := m.gain[i] / denom
 		m.theta[i] += gi * e
 		row := m.cov[i*n : (i+1)*n]
 		for j := range i + 1 {
-			v := (row[j] - gi*m.gain[j]) / m.p.Forget
+			v := (row[j] - gi*m.gain[j]) / forget
 			row[j], m.cov[j*n+i] = v, v
 		}
 		row[i] = max(row[i], 0)
@@ -122,6 +130,21 @@ func (m *Model) Learn(x []float64, y float64) bool {
 func (m *Model) Loosen(factor float64) {
 	for i := range m.cov {
 		m.cov[i] *= factor
+	}
+}
+
+// Scale multiplies all coefficients, and how far they may be off, by a positive factor.
+func (m *Model) Scale(factor float64) {
+	for i := range m.theta {
+		m.theta[i] *= factor
+	}
+	m.Loosen(factor * factor)
+}
+
+// Hasten gives old evidence another weight per observation for the next n ones.
+func (m *Model) Hasten(forget float64, n int) {
+	if forget > 0 && forget <= 1 {
+		m.forget, m.hasty = forget, n
 	}
 }
 

@@ -21,6 +21,7 @@ type Price struct {
 	First   float32 // until the first token, waiting for KV blocks aside
 	KVWait  float32 // waiting for KV blocks
 	Prefill float32 // prefill work that the request adds
+	Gap     float32 // mean gap of its answer, half-way through it
 	Decode  float32 // streaming its whole answer, at the expected length and under the expected interference
 	Sigma   float32 // standard deviation of log errors between endpoints of the class
 }

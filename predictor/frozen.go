@@ -234,7 +234,7 @@ func (f *Frozen) one(x *features.Vector, at *features.Where, c *frozenClass, lea
 	gap := c.law.gap(sc, &w)
 	*price = features.Price{
 		First: float32(first), KVWait: float32(kv), Prefill: float32(c.law.prefill(sc, &w)),
-		Decode: float32(c.flow.answer * gap), Sigma: float32(c.sigma),
+		Gap: float32(gap), Decode: float32(c.flow.answer * gap), Sigma: float32(c.sigma),
 	}
 	laws := [targets]float64{first + kv, gap}
 	var priors [targets]float64

@@ -58,6 +58,7 @@ func anyQuery(t *rapid.T, n int) (*router.Query, []features.Forecast) {
 		q.Keep[i] = rapid.IntRange(0, 3).Draw(t, "keep") > 0
 		f := &fore[i]
 		f.Price.First, f.Price.Decode = ms.Draw(t, "first")/1e3, ms.Draw(t, "decode")/1e3
+		f.Price.Gap = f.Price.Decode / 100
 		f.Price.Prefill, f.Price.KVWait = ms.Draw(t, "prefill")/1e5, ms.Draw(t, "kv wait")/1e5
 		f.Price.Sigma = rapid.Float32Range(0, .5).Draw(t, "sigma")
 		for _, p := range []*features.Prediction{&f.TTFT, &f.ITL} {

@@ -19,6 +19,7 @@ func (p *Policy) priceSLO(q *router.Query, d *router.Decision, fore []features.F
 	if p.w.SLO <= 0 || ttft <= 0 && itl <= 0 {
 		return
 	}
+	commonTTFT, commonITL := p.common(fore)
 	for i, k := range p.keep {
 		if !k || p.cost[i] == math.MaxFloat32 { // not foretold
 			continue
@@ -26,14 +27,13 @@ func (p *Policy) priceSLO(q *router.Query, d *router.Decision, fore []features.F
 		f := &fore[i]
 		var price float64
 		if ttft > 0 {
-			price += missing(&f.TTFT, ttft) * min(ttft, mostAtStake)
+			mid := commonTTFT * float64(f.Price.First+f.Price.KVWait)
+			price += missing(&f.TTFT, mid, ttft) * min(ttft, mostAtStake)
 		}
 		if itl > 0 {
-			answer := 1.0
-			if gap := float64(f.ITL.P50); gap > 0 {
-				answer = max(1, float64(f.Price.Decode)/gap)
-			}
-			price += missing(&f.ITL, itl) * min(itl*answer, mostAtStake)
+			mid := commonITL * float64(f.Price.Gap)
+			answer := max(1, float64(f.Price.Decode/f.Price.Gap))
+			price += missing(&f.ITL, mid, itl) * min(itl*answer, mostAtStake)
 		}
 		price = min(1e3*p.w.SLO*price, sloShare*least)
 		d.Why.Row(i)[termSLO] = float32(price)
@@ -41,13 +41,33 @@ func (p *Policy) priceSLO(q *router.Query, d *router.Decision, fore []features.F
 	}
 }
 
-// missing is the probability that a time exceeds its limit: of a log-normal with the forecast's
-// median and 90 % quantile. A forecast that is not there is a coin.
-func missing(f *features.Prediction, limit float64) float64 {
-	if !(f.P50 > 0) || !(f.P90 >= f.P50) {
+// common is by what factor the forecasts exceed the laws on average over the candidates (geometric
+// mean), for TTFT and ITL. Forecasts know best how slow things are; how endpoints differ is taken
+// from the law, since members that know only the recent past say the same of all of them.
+func (p *Policy) common(fore []features.Forecast) (ttft, itl float64) {
+	var n, first, gap float64
+	for i, k := range p.keep {
+		f := &fore[i]
+		if !k || !f.TTFT.Known() || !f.ITL.Known() || !(f.Price.First > 0) || !(f.Price.Gap > 0) {
+			continue
+		}
+		n++
+		first += math.Log(float64(f.TTFT.P50 / (f.Price.First + f.Price.KVWait)))
+		gap += math.Log(float64(f.ITL.P50 / f.Price.Gap))
+	}
+	if n == 0 {
+		return 1, 1
+	}
+	return math.Exp(first / n), math.Exp(gap / n)
+}
+
+// missing is the probability that a time exceeds its limit: of a log-normal with the given median and
+// the spread of the forecast. A forecast that is not there is a coin.
+func missing(f *features.Prediction, mid, limit float64) float64 {
+	if !(f.P50 > 0) || !(f.P90 >= f.P50) || !(mid > 0) {
 		return 0.5
 	}
 	const z90 = 1.2815515655446004
 	sigma := max(math.Log(float64(f.P90/f.P50))/z90, 0.02)
-	return 0.5 * math.Erfc(math.Log(limit/float64(f.P50))/sigma/math.Sqrt2)
+	return 0.5 * math.Erfc(math.Log(limit/mid)/sigma/math.Sqrt2)
 }

@@ -24,7 +24,7 @@ func TestTermsAreThePrices(t *testing.T) {
 				p, row := &fore[i].Price, d.Why.Row(i)
 				var sum float64
 				for c, want := range []float64{
-					1e3 * float64(p.First), 2 * 1e3 * float64(p.KVWait), 0.3 * 1e3 * float64(max(q.Req.Choices, 1)) * float64(p.Decode),
+					1e3 * float64(p.First), 2 * 1e3 * float64(p.KVWait), 0.2 * 1e3 * float64(max(q.Req.Choices, 1)) * float64(p.Decode),
 					0.2 * 1e3 * float64(p.Prefill) * float64(q.Snap.States[i].Streaming), 0,
 				} {
 					sum += want
@@ -52,7 +52,7 @@ func TestTermsAreThePrices(t *testing.T) {
 			if d.Why.Totals[i] < d.Why.Totals[d.Index] {
 				t.Errorf("picked %d at %v ms, %d costs %v", d.Index, d.Why.Totals[d.Index], i, d.Why.Totals[i])
 			}
-			want := 1e3*float64(fore[i].Price.First) + 1800 + 0.2*150*float64(i%50)
+			want := 1e3*float64(fore[i].Price.First) + 1200 + 0.2*150*float64(i%50)
 			if math.Abs(want-float64(d.Why.Totals[i])) > 0.5 {
 				t.Fatalf("endpoint %d: total %v ms, want %v", i, d.Why.Totals[i], want)
 			}

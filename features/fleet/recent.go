@@ -29,9 +29,21 @@ func (r *Recent) FirstRate(now time.Time) float64 { return r.firsts * faded(now.
 // PrefillRate is the number of uncached prompt tokens whose first token came, per second, fading alike.
 func (r *Recent) PrefillRate(now time.Time) float64 { return r.prefilled * faded(now.Sub(r.rateAt)) }
 
+// Rates are FirstRate and PrefillRate, for the price of one.
+func (r *Recent) Rates(now time.Time) (firsts, prefill float64) {
+	if r.firsts == 0 && r.prefilled == 0 {
+		return 0, 0
+	}
+	k := faded(now.Sub(r.rateAt))
+	return r.firsts * k, r.prefilled * k
+}
+
 // PrefillLoad is the prefill work whose first token came, per second, fading with tau = 10 s:
 // uncached tokens, and twice the attention work in token^2 (see [Inflight]).
 func (r *Recent) PrefillLoad(now time.Time) (tokens, attention float64) {
+	if r.loadTok == 0 && r.loadAttn == 0 {
+		return 0, 0
+	}
 	k := fadedBy(now.Sub(r.rateAt), loadTau)
 	return r.loadTok * k, r.loadAttn * k
 }

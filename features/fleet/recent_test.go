@@ -37,6 +37,9 @@ func TestRecentCountsTokens(t *testing.T) {
 		t.Errorf("recent TTFT %v, want %v", r.TTFT, want)
 	}
 	fade := math.Exp(-0.1)
+	if f, p := r.Rates(t0.Add(ms(200))); f != r.FirstRate(t0.Add(ms(200))) || p != r.PrefillRate(t0.Add(ms(200))) {
+		t.Errorf("rates %v, %v", f, p)
+	}
 	if want, got := 1+fade, r.FirstRate(t0.Add(ms(200))); math.Abs(got-want) > 1e-9 {
 		t.Errorf("first-token rate %v, want %v", got, want)
 	}

@@ -35,7 +35,8 @@ type ClassState struct {
 	Phi     ridge.State          `json:"phi"`
 	Steps   int                  `json:"steps"`
 	Answer  float64              `json:"answer_tokens"`
-	Trust   [2]float64           `json:"trust"` // a fading mean: sum and weight
+	Context [2]float64           `json:"context"` // of a stream; a fading mean: sum and weight
+	Trust   [2]float64           `json:"trust"`
 	Targets [targets]TargetState `json:"targets"`
 }
 
@@ -45,6 +46,7 @@ type TargetState struct {
 	Slow     ridge.State                  `json:"slow"`
 	Recent   []float64                    `json:"recent"` // a ring of logarithms; Labels says where it stands
 	Labels   int                          `json:"labels"`
+	Cut      int                          `json:"cut"`    // labels that are of another time
 	Losses   [features.Members][2]float64 `json:"losses"` // fading means: sum and weight
 	Own      [2]float64                   `json:"own"`
 	Bands    conformal.State              `json:"bands"`

@@ -15,7 +15,7 @@ import (
 func (c *class) save() ClassState {
 	s := ClassState{
 		None: c.id == fleet.ClassID{}, Prior: c.prior, Theta: c.theta.State(), Phi: c.phi.State(), Steps: c.steps,
-		Answer: *c.answer, Trust: c.trust.save(),
+		Answer: *c.answer, Context: c.context.save(), Trust: c.trust.save(),
 	}
 	if !s.None {
 		k := c.id.Value()
@@ -54,6 +54,9 @@ func (s *ClassState) restore() (*class, error) {
 		return nil, fmt.Errorf("answer_tokens %v, steps %d: not possible", s.Answer, s.Steps)
 	}
 	c.steps, *c.answer, c.dirty = s.Steps, s.Answer, true
+	if err := c.context.restore(s.Context, maxContext); err != nil {
+		return nil, fmt.Errorf("context: %w", err)
+	}
 	if err := c.trust.restore(s.Trust, 1); err != nil {
 		return nil, fmt.Errorf("trust: %w", err)
 	}
@@ -93,14 +96,15 @@ func (f *fading) restore(s [2]float64, most float64) error {
 
 // Bounds of what a state may hold beyond the constants of learning.
 const (
-	maxName = 4096
-	maxLog  = 30.0 // of a time in seconds: 1e13
-	maxLeaf = 60.0 // of a forecast of trees, a logarithm too
+	maxName    = 4096
+	maxContext = 1e12 // tokens
+	maxLog     = 30.0 // of a time in seconds: 1e13
+	maxLeaf    = 60.0 // of a forecast of trees, a logarithm too
 )
 
 func (t *target) save() TargetState {
 	s := TargetState{
-		Fast: t.fast.State(), Slow: t.slow.State(), Recent: slices.Clone(t.recent), Labels: t.labels, Own: t.own.save(),
+		Fast: t.fast.State(), Slow: t.slow.State(), Recent: slices.Clone(t.recent), Labels: t.labels, Cut: t.cut, Own: t.own.save(),
 		Bands: t.bands.State(), Fallback: t.fallback, Rows: appendRows(nil, t.rows), Fitted: t.fitted, High: t.high,
 	}
 	for m := range t.losses {
@@ -134,8 +138,8 @@ func (t *target) restore(s *TargetState) error {
 	if t.rows, err = parseRows(s.Rows); err != nil {
 		return fmt.Errorf("rows: %w", err)
 	}
-	if len(s.Recent) > longWindow || s.Labels < max(len(s.Recent), len(t.rows)) || s.Fitted < 0 || s.Fitted > s.Labels {
-		return fmt.Errorf("labels: %d, of which %d were fitted, %d recent and %d rows: not possible", s.Labels, s.Fitted, len(s.Recent), len(t.rows))
+	if len(s.Recent) > longWindow || s.Labels < max(len(s.Recent), len(t.rows)) || s.Fitted < 0 || s.Fitted > s.Labels || s.Cut < 0 || s.Cut > s.Labels {
+		return fmt.Errorf("labels: %d, of which %d were fitted, %d cut, %d recent and %d rows: not possible", s.Labels, s.Fitted, s.Cut, len(s.Recent), len(t.rows))
 	}
 	for i, v := range s.Recent {
 		if !(math.Abs(v) <= maxLog) {
@@ -153,7 +157,7 @@ func (t *target) restore(s *TargetState) error {
 			return fmt.Errorf("high[%d]: %v: not finite", f, x)
 		}
 	}
-	t.recent, t.labels, t.fallback, t.fitted = slices.Clone(s.Recent), s.Labels, s.Fallback, s.Fitted
+	t.recent, t.labels, t.cut, t.fallback, t.fitted = slices.Clone(s.Recent), s.Labels, s.Cut, s.Fallback, s.Fitted
 	t.trees, t.ratio, t.high = s.Trees, s.Ratio, s.High
 	return nil
 }

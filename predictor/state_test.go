@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -151,6 +152,8 @@ func TestRestoreRefuses(t *testing.T) {
 		"raise":     {func(s *State) { s.Classes[0].Targets[1].Bands.Raise[2][0] = 1 }, "raise[2]"},
 		"rows":      {func(s *State) { s.Classes[0].Targets[0].Rows = make([]byte, rowBytes+1) }, "rows: 121 bytes"},
 		"recent":    {func(s *State) { s.Classes[0].Targets[0].Recent[0] = 99 }, "recent[0]"},
+		"cut":       {func(s *State) { s.Classes[0].Targets[0].Cut = 1e6 }, "1000000 cut"},
+		"context":   {func(s *State) { s.Classes[0].Context = [2]float64{1, 0} }, "context: [1 0]"},
 		"labels":    {func(s *State) { s.Classes[0].Targets[0].Labels = 3 }, "labels: 3"},
 		"one model": {func(s *State) { s.Classes[0].Targets[0].Ratio = nil }, "one of two models"},
 		"features":  {func(s *State) { s.Classes[0].Targets[0].Trees = small }, "2 features"},
@@ -192,6 +195,16 @@ func TestDecodeStateRefuses(t *testing.T) {
 	}
 	if _, err := DecodeState([]byte(strings.Replace(text, `"version":1`, `"version":8`, 1))); !errors.Is(err, ErrOther) {
 		t.Errorf("not ErrOther: %v", err)
+	}
+}
+
+// TestStateKnowsEveryField: what is added to what a learner knows must be saved with it, or be left out
+// knowingly. Left out are schedules, marks and the evidence of alarms, and that a regression is hasty.
+func TestStateKnowsEveryField(t *testing.T) {
+	for typ, want := range map[reflect.Type]int{reflect.TypeFor[class](): 14, reflect.TypeFor[target](): 15, reflect.TypeFor[row](): 3, reflect.TypeFor[fading](): 2} {
+		if typ.NumField() != want {
+			t.Errorf("%s has %d fields, the state was written for %d: save it, or raise the number", typ.Name(), typ.NumField(), want)
+		}
 	}
 }
 

@@ -165,8 +165,7 @@ func (d *decoder) elsewhere(name string) string {
 
 // later names what a key of the project's documentation will configure once this binary has it.
 func later(key string) string {
-	switch key {
-	case "fleet.endpoints.kubernetes":
+	if key == "fleet.endpoints.kubernetes" {
 		return "discovery by Kubernetes"
 	}
 	return ""

@@ -30,7 +30,7 @@ func sample(n int) *features.Observation {
 		E2E: 930 * time.Millisecond, Cause: fleet.Complete, Status: 200,
 		Fore: features.Forecast{
 			TTFT: features.Prediction{Mean: .1, P50: .09, P90: .2, P99: .4}, ITL: features.Prediction{Mean: .01, P50: .011, P90: .012, P99: .02},
-			Price: features.Price{First: .1, KVWait: .2, Prefill: .3, Decode: .4, Sigma: .05},
+			Price: features.Price{First: .1, KVWait: .2, Prefill: .3, Gap: .02, Decode: .4, Sigma: .05},
 		},
 	}
 	for f := range o.X {

@@ -138,7 +138,7 @@ func forecast(c *codec, o *features.Observation) {
 		}
 	}
 	p := &o.Fore.Price
-	for _, v := range []*float32{&p.First, &p.KVWait, &p.Prefill, &p.Decode, &p.Sigma} {
+	for _, v := range []*float32{&p.First, &p.KVWait, &p.Prefill, &p.Gap, &p.Decode, &p.Sigma} {
 		c.real32("price", v)
 	}
 }

@@ -31,7 +31,7 @@ func sample(at time.Time, n int) *features.Observation {
 		E2E: 930 * time.Millisecond, Cause: fleet.Complete, Status: 200,
 		Fore: features.Forecast{
 			TTFT: features.Prediction{Mean: .1, P50: .09, P90: .2, P99: .4}, ITL: features.Prediction{Mean: .01, P50: .011, P90: .012, P99: .02},
-			Price: features.Price{First: .1, KVWait: .2, Prefill: .3, Decode: .4, Sigma: .05},
+			Price: features.Price{First: .1, KVWait: .2, Prefill: .3, Gap: .02, Decode: .4, Sigma: .05},
 		},
 		State: fleet.Inflight{
 			Requests: 5, Pending: 2, Streaming: 3, PendingTokens: 900, Uncached: 500, Attention: 12345, HeadUncached: 400, Context: 4096,
@@ -87,7 +87,7 @@ func TestRowsComeBackAsTheyWere(t *testing.T) {
 // TestEveryFieldIsWritten: a field added to the record must not be lost in the log.
 func TestEveryFieldIsWritten(t *testing.T) {
 	for _, v := range []any{features.Observation{}, fleet.Inflight{}, fleet.Load{}, request.SLO{}, fleet.Class{}, features.Where{}, features.Price{}, features.Prediction{}} {
-		want := map[string]int{"Observation": 34, "Inflight": 15, "Load": 23, "SLO": 3, "Class": 4, "Where": 3, "Price": 5, "Prediction": 4}
+		want := map[string]int{"Observation": 34, "Inflight": 15, "Load": 23, "SLO": 3, "Class": 4, "Where": 3, "Price": 6, "Prediction": 4}
 		typ := reflect.TypeOf(v)
 		if typ.NumField() != want[typ.Name()] {
 			t.Errorf("%s has %d fields, the row was written for %d: add them to the row under a new version", typ.Name(), typ.NumField(), want[typ.Name()])

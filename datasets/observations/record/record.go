@@ -46,7 +46,7 @@ type Record struct {
 
 	ForeTTFT numbers `json:"fore_ttft_ms,omitzero" parquet:"fore_ttft_ms,list"` // mean, P50, P90, P99
 	ForeITL  numbers `json:"fore_itl_ms,omitzero" parquet:"fore_itl_ms,list"`
-	Price    numbers `json:"price_ms,omitzero" parquet:"price_ms,list"` // first token, KV wait, prefill, decode; sigma is a ratio
+	Price    numbers `json:"price_ms,omitzero" parquet:"price_ms,list"` // first token, KV wait, prefill, gap, decode; sigma is a ratio
 	Said     numbers `json:"said,omitzero" parquet:"said,list"`         // what each forecaster said, TTFT then ITL, logarithms of seconds
 
 	HitBlocks int64 `json:"hit_blocks" parquet:"hit_blocks"`
@@ -92,7 +92,7 @@ func Of(o *features.Observation) Record {
 	r.X = append(numbers(nil), o.X[:]...)
 	if f := &o.Fore; *f != (features.Forecast{}) {
 		r.ForeTTFT, r.ForeITL = quantiles(&f.TTFT), quantiles(&f.ITL)
-		r.Price = numbers{1e3 * f.Price.First, 1e3 * f.Price.KVWait, 1e3 * f.Price.Prefill, 1e3 * f.Price.Decode, f.Price.Sigma}
+		r.Price = numbers{1e3 * f.Price.First, 1e3 * f.Price.KVWait, 1e3 * f.Price.Prefill, 1e3 * f.Price.Gap, 1e3 * f.Price.Decode, f.Price.Sigma}
 		r.Said = append(append(make(numbers, 0, 2*features.Members), o.Said[0][:]...), o.Said[1][:]...)
 	}
 	return r
@@ -180,7 +180,7 @@ func (r *Record) vectors(o *features.Observation) error {
 	}{
 		"fore_ttft_ms": {r.ForeTTFT, []*float32{&o.Fore.TTFT.Mean, &o.Fore.TTFT.P50, &o.Fore.TTFT.P90, &o.Fore.TTFT.P99}},
 		"fore_itl_ms":  {r.ForeITL, []*float32{&o.Fore.ITL.Mean, &o.Fore.ITL.P50, &o.Fore.ITL.P90, &o.Fore.ITL.P99}},
-		"price_ms":     {r.Price, []*float32{&o.Fore.Price.First, &o.Fore.Price.KVWait, &o.Fore.Price.Prefill, &o.Fore.Price.Decode, &o.Fore.Price.Sigma}},
+		"price_ms":     {r.Price, []*float32{&o.Fore.Price.First, &o.Fore.Price.KVWait, &o.Fore.Price.Prefill, &o.Fore.Price.Gap, &o.Fore.Price.Decode, &o.Fore.Price.Sigma}},
 	} {
 		if len(p.from) == 0 {
 			continue

@@ -20,7 +20,7 @@ type gate struct {
 // gates are the accuracy that predictor.md's references and the project's own figures call for.
 var gates = map[string]map[string]gate{
 	"epp-training-h200/sharegpt-h200.jsonl.gz": {
-		"ttft": {.126, .097, .87, .93, .06, false}, "itl": {.0365, .025, .87, .93, .06, false},
+		"ttft": {.126, .096, .87, .93, .06, false}, "itl": {.0365, .025, .87, .93, .06, false},
 	},
 	"epp-training-h200/chatbot-synthetic-h200.jsonl.gz": {
 		"ttft": {.064, .051, .80, .99, .06, false}, "itl": {.095, .05, .80, .99, .10, false},

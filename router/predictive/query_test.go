@@ -34,7 +34,7 @@ func newQuery(n int) (*router.Query, []features.Forecast) {
 		fore[i] = features.Forecast{
 			TTFT:  features.Prediction{Mean: .2, P50: .2, P90: .3, P99: .5},
 			ITL:   features.Prediction{Mean: .02, P50: .02, P90: .03, P99: .05},
-			Price: features.Price{First: .2, Prefill: .15, Decode: 6, Sigma: .08},
+			Price: features.Price{First: .2, Prefill: .15, Decode: 6, Gap: .02, Sigma: .08},
 		}
 	}
 	q.Suppose(fore)

@@ -10,6 +10,7 @@ import (
 const (
 	mostAtStake = 2.0  // seconds that one missed SLO is worth at most
 	sloShare    = 0.30 // of the cheapest cost that the price of SLOs may reach, so that it never overrules a cache
+	mostLog     = 50   // beyond which a forecast and a law have nothing in common
 )
 
 // priceSLO adds the price of probably missing the SLOs that the request carries: the seconds at
@@ -32,10 +33,16 @@ func (p *Policy) priceSLO(q *router.Query, d *router.Decision, fore []features.F
 		}
 		if itl > 0 {
 			mid := commonITL * float64(f.Price.Gap)
-			answer := max(1, float64(f.Price.Decode/f.Price.Gap))
+			answer := 1.0
+			if n := float64(f.Price.Decode / f.Price.Gap); n > 1 { // nor NaN
+				answer = n
+			}
 			price += missing(&f.ITL, mid, itl) * min(itl*answer, mostAtStake)
 		}
 		price = min(1e3*p.w.SLO*price, sloShare*least)
+		if !(price >= 0) {
+			price = 0 // of what is not foretold
+		}
 		d.Why.Row(i)[termSLO] = float32(price)
 		p.cost[i] += price
 	}
@@ -51,9 +58,11 @@ func (p *Policy) common(fore []features.Forecast) (ttft, itl float64) {
 		if !k || !f.TTFT.Known() || !f.ITL.Known() || !(f.Price.First > 0) || !(f.Price.Gap > 0) {
 			continue
 		}
-		n++
-		first += math.Log(float64(f.TTFT.P50 / (f.Price.First + f.Price.KVWait)))
-		gap += math.Log(float64(f.ITL.P50 / f.Price.Gap))
+		t, g := math.Log(float64(f.TTFT.P50/(f.Price.First+f.Price.KVWait))), math.Log(float64(f.ITL.P50/f.Price.Gap))
+		if !(math.Abs(t) < mostLog && math.Abs(g) < mostLog) { // nor NaN: one endpoint must not price the others
+			continue
+		}
+		n, first, gap = n+1, first+t, gap+g
 	}
 	if n == 0 {
 		return 1, 1

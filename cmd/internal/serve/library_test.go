@@ -139,7 +139,7 @@ func TestRestartKeepsForecasts(t *testing.T) {
 	cold := said(predictor.NewLearner(predictor.Options{Prior: seed.Prior}).Freeze(), demoClass)
 	l := newLab(t, c, Deps{Endpoints: endpoints(e)})
 	stop := l.traffic(4)
-	l.eventually("lessons", func() bool { return l.tutor.seen.Load().Counts.First >= 200 })
+	l.eventually("lessons", func() bool { return l.tutor.seen.Load().Counts.First >= 60 })
 	stop()
 	l.settled()
 	l.close()

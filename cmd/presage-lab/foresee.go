@@ -94,7 +94,7 @@ func (c *foreseeCommand) print(t *terminal.Terminal, variants []foresight.Varian
 	t.Result("%s: %d requests, %d cancelled, %d decisions foreseen, %d seeds", c.Scenario, r.Requests, r.Cancelled, r.Foreseen, len(results))
 	t.Result("differences between endpoints of what is ranked by, against the exact engines")
 	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "without\tTTFT within\trobust\tacross\trobust\teffect mean\tmax\tITL within\trobust\tacross\trobust\teffect mean\tmax\ttop-1 %\tregret ms\tregret %\t")
+	fmt.Fprintln(w, "without\tTTFT within\trobust\tacross\trobust\teffect mean\tmax\tITL within\trobust\tacross\trobust\teffect mean\tmax\tlived: within\tacross\ttop-1 %\tregret ms\tregret %\t")
 	for _, v := range variants {
 		of := func(f func(*foresight.Verdict) float64) float64 { return mean(results, v.Name, f) }
 		row := []float64{
@@ -110,6 +110,8 @@ func (c *foreseeCommand) print(t *terminal.Terminal, variants []foresight.Varian
 			of(func(v *foresight.Verdict) float64 { return v.ITL.Across.Robust }),
 			of(func(v *foresight.Verdict) float64 { return v.ITL.Effect.Mean }),
 			of(func(v *foresight.Verdict) float64 { return v.ITL.Effect.Max }),
+			of(func(v *foresight.Verdict) float64 { return v.LivedITL.Within.Sigma }),
+			of(func(v *foresight.Verdict) float64 { return v.LivedITL.Across.Sigma }),
 		}
 		fmt.Fprintf(w, "%s\t", name(v.Name))
 		for _, x := range row {

@@ -51,6 +51,7 @@ type Result struct {
 type Verdict struct {
 	TTFT, ITL           Figures // what is ranked by: the price of the law
 	BlendTTFT, BlendITL Figures // what is shown and kept as an SLO: the medians of the blend
+	LivedTTFT, LivedITL Figures // what is ranked by, where later requests arrive as they did in the run
 	Choice              Choice
 	Labels              [2]Labels // TTFT, ITL
 	Drift               map[string]Recovery
@@ -78,6 +79,9 @@ func (s *Study) Run(seed uint64) (*Result, error) {
 		every: max(1, s.Every), from: s.Scenario.Warmup, rng: rand.New(rand.NewPCG(seed, 0x666f7265)), spoiled: s.Spoiled,
 		open: map[key]*record{}, labels: make([][2][]label, len(s.Variants)),
 	}
+	for i := range cfg.Events {
+		w.changes = append(w.changes, cfg.Events[i].At)
+	}
 	for _, v := range s.Variants {
 		w.pupils = append(w.pupils, newPupil(v, s.Learner))
 	}
@@ -90,6 +94,11 @@ func (s *Study) Run(seed uint64) (*Result, error) {
 	if err == nil {
 		err = w.err
 	}
+	for _, c := range w.crowds {
+		for _, f := range c {
+			f.end()
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -101,12 +110,14 @@ func (s *Study) Run(seed uint64) (*Result, error) {
 }
 
 func (s *Study) verdict(w *witness, i int) *Verdict {
-	c := w.cases
+	c, l := w.cases, lived(w.cases)
 	v := &Verdict{
 		TTFT:      figures(look(c, i, floorTTFT, func(f *foretold, y *Future) (float64, float64) { return f.First, y.TTFT })),
 		ITL:       figures(look(c, i, 0, func(f *foretold, y *Future) (float64, float64) { return f.Decode, y.ITL })),
 		BlendTTFT: figures(look(c, i, floorTTFT, func(f *foretold, y *Future) (float64, float64) { return f.TTFT, y.TTFT })),
 		BlendITL:  figures(look(c, i, 0, func(f *foretold, y *Future) (float64, float64) { return f.ITL, y.ITL })),
+		LivedTTFT: figures(look(l, i, floorTTFT, func(f *foretold, y *Future) (float64, float64) { return f.First, y.TTFT })),
+		LivedITL:  figures(look(l, i, 0, func(f *foretold, y *Future) (float64, float64) { return f.Decode, y.ITL })),
 		Choice:    choose(c, i), Drift: map[string]Recovery{}, Alarms: w.pupils[i].Report().Counts.Drifts,
 	}
 	for t := range v.Labels {
@@ -116,6 +127,24 @@ func (s *Study) verdict(w *witness, i int) *Verdict {
 		v.Drift = recoveries(w.labels[i][predictor.TTFT], w.labels[0][predictor.TTFT], at)
 	}
 	return v
+}
+
+// lived are the moments whose clones lived on, with what became of them; clones that saw the engines
+// change are left out.
+func lived(cases []moment) (out []moment) {
+	for _, m := range cases {
+		if m.lived == nil {
+			continue
+		}
+		m.futures = make([]Future, len(m.lived))
+		for i, f := range m.lived {
+			if f.done {
+				m.futures[i] = f.future
+			}
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 // change is when all engines change.

@@ -23,7 +23,10 @@ type witness struct {
 
 	now       time.Duration
 	decisions int
-	leaves    bool // the client of the request at hand will
+	job       cluster.Job // at hand
+	crowds    []crowd     // by endpoint
+	fresh     []*follower
+	changes   []time.Duration // of engines, that clones do not see
 	futures   []Future
 	known     []bool
 	foreseen  bool
@@ -59,6 +62,7 @@ type moment struct {
 	at       time.Duration
 	classes  []string     // by endpoint
 	futures  []Future     // by endpoint; zero: none
+	lived    []*follower  // by endpoint; nil: not followed
 	forecast [][]foretold // by variant and endpoint
 }
 
@@ -68,12 +72,21 @@ type foretold struct {
 	TTFT, ITL     float64 // the blend's P50
 }
 
+// livedEvery is how many foreseen decisions there are to one whose clones live on.
+const livedEvery = 5
+
 // See implements [cluster.Seer].
 func (w *witness) See(now time.Duration, j *cluster.Job, engines []*engine.Engine) {
 	for _, p := range w.pupils {
 		p.publish()
 	}
-	w.now, w.leaves, w.foreseen = now, j.CancelAfter > 0, false
+	w.now, w.job, w.foreseen, w.fresh = now, *j, false, w.fresh[:0]
+	for len(w.changes) > 0 && now >= w.changes[0] {
+		w.changes, w.crowds = w.changes[1:], nil
+	}
+	if w.crowds == nil {
+		w.crowds = make([]crowd, len(engines))
+	}
 	w.decisions++
 	if now < w.from || w.decisions%w.every != 0 {
 		return
@@ -83,12 +96,20 @@ func (w *witness) See(now time.Duration, j *cluster.Job, engines []*engine.Engin
 	for _, e := range engines {
 		f, ok := Foresee(e, now, j)
 		w.futures, w.known = append(w.futures, f), append(w.known, ok)
+		if w.decisions%(livedEvery*w.every) == 0 {
+			f, _ := follow(e, now, j)
+			w.fresh = append(w.fresh, f)
+		}
 	}
 }
 
 // Record implements [router.Recorder].
 func (w *witness) Record(_ router.ID, q *router.Query, d *router.Decision) {
-	r := &record{at: w.now, leaves: w.leaves, spoil: 1, views: make([]view, len(w.pupils))}
+	w.crowds[d.Index].send(w.now, &w.job)
+	for i, f := range w.fresh {
+		w.crowds[i] = append(w.crowds[i], f)
+	}
+	r := &record{at: w.now, leaves: w.job.CancelAfter > 0, spoil: 1, views: make([]view, len(w.pupils))}
 	if w.rng.Float64() < w.spoiled {
 		r.spoil = math.Pow(10, 2*w.rng.Float64()-1)
 	}
@@ -115,6 +136,9 @@ func (w *witness) ask(q *router.Query) {
 		if !w.known[i] {
 			m.futures[i] = Future{}
 		}
+	}
+	if len(w.fresh) > 0 {
+		m.lived = append([]*follower(nil), w.fresh...)
 	}
 	for k, p := range w.pupils {
 		b := &p.batch

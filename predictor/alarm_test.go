@@ -104,7 +104,7 @@ func TestSlowEndpointIsNotAChangeOfItsClass(t *testing.T) {
 	if r.Classes[0].Drifts != 0 || r.Counts.Drifts == 0 {
 		t.Errorf("%d changes of the class, %d alarms", r.Classes[0].Drifts, r.Counts.Drifts)
 	}
-	slow, other := p.slots[2].first.factor(&Without{}), p.slots[0].first.factor(&Without{})
+	slow, other := p.slots[2].first.factor(&Without{}, false), p.slots[0].first.factor(&Without{}, false)
 	if slow/other < 2.2 || slow/other > 3.5 || other < 0.75 || other > 1.1 {
 		t.Errorf("the slow endpoint is corrected by %.2f, another by %.2f: not thrice as much", slow, other)
 	}
@@ -147,7 +147,7 @@ func TestSlowEndpointIsTriedAgain(t *testing.T) {
 		t.Errorf("the fast endpoint is corrected by %.3f, not %.3f", got, fast)
 	}
 	watch(5 * time.Minute)
-	if f := p.slots[0].first.factor(&Without{}); f > 1.01 {
+	if f := p.slots[0].first.factor(&Without{}, false); f > 1.01 {
 		t.Errorf("believed slow by %.2f for ever", f)
 	}
 	p.serve(15)

@@ -25,6 +25,8 @@ type class struct {
 	refit   [targets]time.Time // not before
 	dirty   bool
 
+	endpoints int // that were met and not replaced
+
 	alarms    [targets]*drift.Class
 	unsettled [targets]int // labels until a change of the class is taken as learned
 	drifts    int          // changes of the class

@@ -143,7 +143,11 @@ func (l *Learner) slot(at *features.Where) *slot {
 		if s.instance > at.Instance {
 			return nil // a late word of an endpoint that left
 		}
+		if s.class != nil {
+			s.class.endpoints--
+		}
 		*s = slot{instance: at.Instance, class: l.class(at.Class)}
+		s.class.endpoints++
 		s.step.alarm, s.first.alarm = l.detector, l.detector
 		for t := range s.watched {
 			s.watched[t].Detector = l.detector

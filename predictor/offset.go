@@ -52,17 +52,21 @@ func (o *offset) learn(residual, least, slow float64, now time.Time) drift.Direc
 // factor is what the law is multiplied by. Small offsets are not believed: what the law does not
 // explain of equal engines under unequal load is a fault of the law, and believing it would send
 // the next request to where the law errs most.
-func (o *offset) factor(without *Without) float64 {
+func (o *offset) factor(without *Without, alone bool) float64 {
 	if without.Shrinkage {
 		return math.Exp(o.log)
 	}
 	v := o.log * o.n / (o.n + shrink)
+	if alone { // nobody to be preferred to
+		return math.Exp(v)
+	}
 	return math.Exp(math.Copysign(max(0, math.Abs(v)-deadZone), v))
 }
 
 func (s *slot) scale(without *Without) scale {
-	if s == nil || without.Offsets {
+	if s == nil || s.class == nil || without.Offsets {
 		return unscaled
 	}
-	return scale{step: s.step.factor(without), first: s.first.factor(without)}
+	alone := s.class.endpoints < 2
+	return scale{step: s.step.factor(without, alone), first: s.first.factor(without, alone)}
 }

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -41,7 +44,8 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 		return command.Usage(fmt.Errorf("--trace: scenario %s replays a trace; name its file", s.Name))
 	}
 	registry := serve.Policies()
-	for _, p := range c.Policies {
+	policies := policyList(c.Policies)
+	for _, p := range policies {
 		if _, err := registry.New(p, router.Params{}); err != nil {
 			return command.Usage(fmt.Errorf("--policies: %w", err))
 		}
@@ -60,7 +64,7 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	study := &compare.Study{
 		Arena:    arena(s, table, c.Trace, registry),
-		Policies: c.Policies, Loads: loads, Workers: workers,
+		Policies: policies, Loads: loads, Workers: workers,
 		Progress: func(done, total int) { t.Progress(time.Now(), fmt.Sprintf("run %d of %d", done, total)) },
 	}
 	for i := range c.Seeds {
@@ -71,6 +75,20 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 		c.print(t, g)
 	}
 	return err
+}
+
+// policyList splits a list of policies at its commas, except those between knobs: a part that sets
+// something, but names no policy, belongs to the one before.
+func policyList(text string) []string {
+	var list []string
+	for _, part := range strings.Split(text, ",") {
+		if n := len(list); n > 0 && strings.Contains(part, "=") && !strings.Contains(part, ":") {
+			list[n-1] += "," + part
+			continue
+		}
+		list = append(list, part)
+	}
+	return list
 }
 
 // arena is where commands compare policies. Trees are left out: they do not enter the ranking, and
@@ -104,5 +122,38 @@ func (c *compareCommand) print(t *terminal.Terminal, g *compare.Grid) {
 				100*mean(func(r *compare.Result) float64 { return r.Hit }), mean(func(r *compare.Result) float64 { return r.LoadCV }))
 		}
 		_ = w.Flush()
+		printClasses(t, g, l)
 	}
+}
+
+// printClasses prints what each SLO class attained, where there are several.
+func printClasses(t *terminal.Terminal, g *compare.Grid, l int) {
+	classes := map[string]bool{}
+	for p := range g.Study.Policies {
+		for _, r := range g.Results[p][l] {
+			if r != nil {
+				for name := range r.Classes {
+					classes[name] = true
+				}
+			}
+		}
+	}
+	if len(classes) < 2 {
+		return
+	}
+	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "policy\tclass\tattained %\tdifference, 95 %\t")
+	for _, name := range slices.Sorted(maps.Keys(classes)) {
+		of := func(r *compare.Result) float64 { return 100 * r.Classes[name].Attainment }
+		for p, policy := range g.Study.Policies {
+			diff := ""
+			if p > 0 {
+				if d, err := g.Paired(0, p, l, of); err == nil {
+					diff = fmt.Sprintf("%+.1f (%+.1f to %+.1f)", d.Mean, d.Low, d.High)
+				}
+			}
+			fmt.Fprintf(w, "%s\t%s\t%.1f\t%s\t\n", policy, name, stat.Mean(g.Values(p, l, of)), diff)
+		}
+	}
+	_ = w.Flush()
 }

@@ -38,7 +38,7 @@ var examples = map[string]string{
 	"bench idle":    "presage-lab bench idle --endpoints 8",
 	"bench soak":    "presage-lab bench soak --envoy PATH --clients 1000",
 	"bench sim":     "presage-lab bench sim --step token",
-	"compare":       "presage-lab compare --scenario herd --policies 'predictive;weighted;round-robin' --seeds 3",
+	"compare":       "presage-lab compare --scenario herd --seeds 3",
 	"foresee":       "presage-lab foresee --scenario upgrade --ablate",
 	"results":       "presage-lab results --scenarios herd,mixed-gpus --seeds 8",
 	"calibrate":     "presage-lab calibrate measured.csv --run NAME",

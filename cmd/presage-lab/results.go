@@ -16,10 +16,10 @@ import (
 )
 
 type resultsCommand struct {
-	Scenarios []string `default:"herd,tenants,codechat,reasoning,mixed-gpus,mixed-sizes,bursts,shift,slow-endpoint,mooncake" help:"Scenarios, all loads of each."`
+	Scenarios []string `placeholder:"A,B,…" help:"Scenarios, all loads of each; default: the ten of docs/policies.md."`
 	Ours      string   `default:"predictive" help:"Policy held against the others."`
-	Others    []string `default:"round-robin;least-request;p2c;weighted;llmd-sticky-token;llmd-active;dynamo-linear;lmetric;smg-cache-aware;smg-least-load;aibrix-prefix" sep:";" help:"Published policies; the best of each load is chosen on other seeds than those compared."`
-	Also      []string `default:"argmin-ttft;adaptive;round-robin" sep:";" help:"Policies compared at every load beside the best."`
+	Others    string   `placeholder:"A,B,…" help:"Policies of which the best is chosen, load by load, on other seeds than those compared; default: all published ones."`
+	Also      string   `placeholder:"A,B,…" help:"Policies compared at every load beside the best; default: argmin-ttft, adaptive, round-robin."`
 	Seeds     int      `default:"8" help:"Seeds compared."`
 	Seed      uint64   `default:"1001" help:"First of them."`
 	Choose    int      `default:"3" help:"Seeds on which the best baseline is chosen."`
@@ -29,6 +29,23 @@ type resultsCommand struct {
 	Workers   int      `default:"2" help:"Runs at a time."`
 	Out       string   `placeholder:"FILE" help:"Write the tables there, as Markdown."`
 	JSON      bool     `name:"json" help:"Print one JSON object on the last line."`
+}
+
+var (
+	tenScenarios = []string{"herd", "tenants", "codechat", "reasoning", "mixed-gpus", "mixed-sizes", "bursts", "shift", "slow-endpoint", "mooncake"}
+	published    = []string{
+		"round-robin", "least-request", "p2c", "weighted", "llmd-sticky-token", "llmd-active", "llmd-predicted", "dynamo-linear",
+		"lmetric", "smg-cache-aware", "smg-least-load", "gorgo-2d", "aibrix-prefix",
+	}
+	beside = []string{"argmin-ttft", "adaptive", "round-robin"}
+)
+
+// orElse is the list that a flag gives, or the usual one.
+func orElse(text string, usual []string) []string {
+	if text == "" {
+		return usual
+	}
+	return policyList(text)
 }
 
 // traces are the files that scenarios replay, below the data folder.
@@ -47,7 +64,11 @@ func (c *resultsCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	registry := serve.Policies()
 	var cells []compare.Cell
-	for _, name := range c.Scenarios {
+	scenarios := c.Scenarios
+	if len(scenarios) == 0 {
+		scenarios = tenScenarios
+	}
+	for _, name := range scenarios {
 		s, err := workload.Open(name)
 		if err != nil {
 			return command.Usage(err)
@@ -61,7 +82,7 @@ func (c *resultsCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 			}
 		}
 		contest := compare.Contest{
-			Arena: arena(s, table, trace, registry), Ours: c.Ours, Others: c.Others, Also: c.Also,
+			Arena: arena(s, table, trace, registry), Ours: c.Ours, Others: orElse(c.Others, published), Also: orElse(c.Also, beside),
 			Loads: loadsOf(s, c.MaxLoad), Choose: seedsFrom(c.Chosen, c.Choose), Compare: seedsFrom(c.Seed, c.Seeds), Workers: c.Workers,
 			Progress: func(done, total int) { t.Progress(time.Now(), fmt.Sprintf("%s: run %d of %d", name, done, total)) },
 		}

@@ -7,7 +7,7 @@ var (
 	knobStall  = router.Knob{Name: "stall", About: "weight of a second of prefill, per stream that it stalls", Default: 0.2, Low: 0, High: 10}
 	knobDecode = router.Knob{Name: "decode", About: "weight of a second of the request's own answer", Default: 0.2, Low: 0, High: 10}
 	knobKV     = router.Knob{Name: "kv", About: "weight of a second of waiting for KV blocks", Default: 2, Low: 0, High: 10}
-	knobSLO    = router.Knob{Name: "slo", About: "weight of a second at stake times the probability of missing the SLO", Default: 0.3, Low: 0, High: 10}
+	knobSLO    = router.Knob{Name: "slo", About: "weight of a second at stake times the probability of missing the SLO", Default: 1, Low: 0, High: 10}
 	knobMargin = router.Knob{Name: "margin", About: "width of near ties, in standard deviations of differences between endpoints", Default: 1.25, Low: 0, High: 10}
 )
 

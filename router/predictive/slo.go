@@ -9,7 +9,7 @@ import (
 
 const (
 	mostAtStake = 2.0  // seconds that one missed SLO is worth at most
-	sloShare    = 0.30 // of the cheapest cost that the price of SLOs may reach, so that it never overrules a cache
+	sloShare    = 0.10 // of the cheapest cost that the price of SLOs may reach, so that it never overrules a cache
 	mostLog     = 50   // beyond which a forecast and a law have nothing in common
 )
 

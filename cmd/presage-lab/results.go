@@ -16,19 +16,19 @@ import (
 )
 
 type resultsCommand struct {
-	Scenarios []string `placeholder:"A,B,…" help:"Scenarios, all loads of each; default: the ten of docs/policies.md."`
-	Ours      string   `default:"predictive" help:"Policy held against the others."`
-	Others    string   `placeholder:"A,B,…" help:"Policies of which the best is chosen, load by load, on other seeds than those compared; default: all published ones."`
-	Also      string   `placeholder:"A,B,…" help:"Policies compared at every load beside the best; default: argmin-ttft, adaptive, round-robin."`
-	Seeds     int      `default:"8" help:"Seeds compared."`
-	Seed      uint64   `default:"1001" help:"First of them."`
-	Choose    int      `default:"3" help:"Seeds on which the best baseline is chosen."`
-	Chosen    uint64   `default:"501" help:"First of them."`
-	MaxLoad   float64  `default:"0" help:"Highest load played; 0: all."`
-	Data      string   `env:"PRESAGE_DATA" default:"../shared/data" placeholder:"DIR" help:"Folder with the traces that scenarios replay; those whose trace is missing are left out."`
-	Workers   int      `default:"2" help:"Runs at a time."`
-	Out       string   `placeholder:"FILE" help:"Write the tables there, as Markdown."`
-	JSON      bool     `name:"json" help:"Print one JSON object on the last line."`
+	Scenarios string  `placeholder:"A,B,…" help:"Scenarios, all loads of each; default: the ten of docs/policies.md."`
+	Ours      string  `default:"predictive" help:"Policy held against the others."`
+	Others    string  `placeholder:"A,B,…" help:"Policies of which the best is chosen, load by load, on other seeds than those compared; default: all published ones."`
+	Also      string  `placeholder:"A,B,…" help:"Policies compared at every load beside the best; default: argmin-ttft, adaptive, round-robin."`
+	Seeds     int     `default:"8" help:"Seeds compared."`
+	Seed      uint64  `default:"1001" help:"First of them."`
+	Choose    int     `default:"3" help:"Seeds on which the best baseline is chosen."`
+	Chosen    uint64  `default:"501" help:"First of them."`
+	MaxLoad   float64 `default:"0" help:"Highest load played; 0: all."`
+	Data      string  `env:"PRESAGE_DATA" default:"../shared/data" placeholder:"DIR" help:"Folder with the traces that scenarios replay; those whose trace is missing are left out."`
+	Workers   int     `default:"2" help:"Runs at a time."`
+	Out       string  `placeholder:"FILE" help:"Write the tables there, as Markdown."`
+	JSON      bool    `name:"json" help:"Print one JSON object on the last line."`
 }
 
 var (
@@ -64,11 +64,7 @@ func (c *resultsCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	registry := serve.Policies()
 	var cells []compare.Cell
-	scenarios := c.Scenarios
-	if len(scenarios) == 0 {
-		scenarios = tenScenarios
-	}
-	for _, name := range scenarios {
+	for _, name := range orElse(c.Scenarios, tenScenarios) {
 		s, err := workload.Open(name)
 		if err != nil {
 			return command.Usage(err)

@@ -24,7 +24,7 @@ import (
 
 type compareCommand struct {
 	Scenario string    `required:"" placeholder:"NAME|FILE" help:"Scenario to play: a name of presage-lab scenarios, or a file."`
-	Policies string    `default:"predictive,weighted,round-robin" placeholder:"A,B,…" help:"Policies; the first is compared with the others. Default ${default}. Knobs: predictive:stall=0.3,slo=0."`
+	Policies string    `default:"predictive,weighted,round-robin" placeholder:"A,B" help:"Policies; the first is compared with the others. Default ${default}. Knobs: predictive:stall=0.3,slo=0."`
 	Seeds    int       `default:"8" help:"Number of seeds; 8 or more for a verdict."`
 	Seed     uint64    `default:"1" help:"First seed; the others follow it."`
 	Load     []float64 `default:"1" help:"Multiples of the scenario's rate."`

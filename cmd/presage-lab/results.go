@@ -16,10 +16,10 @@ import (
 )
 
 type resultsCommand struct {
-	Scenarios string  `placeholder:"A,B,…" help:"Scenarios, all loads of each; default: the ten of docs/policies.md."`
+	Scenarios string  `placeholder:"A,B" help:"Scenarios, all loads of each; default: the ten of docs/policies.md."`
 	Ours      string  `default:"predictive" help:"Policy held against the others."`
-	Others    string  `placeholder:"A,B,…" help:"Policies of which the best is chosen, load by load, on other seeds than those compared; default: all published ones."`
-	Also      string  `placeholder:"A,B,…" help:"Policies compared at every load beside the best; default: argmin-ttft, adaptive, round-robin."`
+	Others    string  `placeholder:"A,B" help:"Policies of which the best is chosen, load by load, on other seeds than those compared; default: all published ones."`
+	Also      string  `placeholder:"A,B" help:"Policies compared at every load beside the best; default: argmin-ttft, adaptive, round-robin."`
 	Seeds     int     `default:"8" help:"Seeds compared."`
 	Seed      uint64  `default:"1001" help:"First of them."`
 	Choose    int     `default:"3" help:"Seeds on which the best baseline is chosen."`

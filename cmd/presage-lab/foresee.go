@@ -154,12 +154,20 @@ func (c *foreseeCommand) recoveries(t *terminal.Terminal, variants []foresight.V
 		for _, r := range results {
 			for _, class := range []string{"H100", "A100", "L40S"} {
 				if d, ok := r.Variants[v.Name].Drift[class]; ok {
-					fmt.Fprintf(w, "%s\t%s\t%d\t%.3f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name(v.Name), class, r.Seed, d.Old, d.First, d.At300, d.At1k, d.Worst)
+					fmt.Fprintf(w, "%s\t%s\t%d\t%.3f\t%s\t%s\t%s\t%.2f\t\n", name(v.Name), class, r.Seed, d.Old, ratio(d.First), ratio(d.At300), ratio(d.At1k), d.Worst)
 				}
 			}
 		}
 	}
 	_ = w.Flush()
+}
+
+// ratio is empty where there were too few labels.
+func ratio(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", v)
 }
 
 func name(variant string) string {

@@ -49,13 +49,16 @@ type Result struct {
 
 // Verdict is on one variant.
 type Verdict struct {
-	TTFT, ITL           Figures // what is ranked by: the price of the law
-	BlendTTFT, BlendITL Figures // what is shown and kept as an SLO: the medians of the blend
-	LivedTTFT, LivedITL Figures // what is ranked by, where later requests arrive as they did in the run
-	Choice              Choice
-	Labels              [2]Labels // TTFT, ITL
-	Drift               map[string]Recovery
-	Alarms              uint64
+	TTFT      Figures             `json:"ttft"` // what is ranked by: the price of the law
+	ITL       Figures             `json:"itl"`
+	BlendTTFT Figures             `json:"blend_ttft"` // what is shown and judges SLOs: the medians of the blend
+	BlendITL  Figures             `json:"blend_itl"`
+	LivedTTFT Figures             `json:"lived_ttft"` // what is ranked by, where later requests arrive as they did in the run
+	LivedITL  Figures             `json:"lived_itl"`
+	Choice    Choice              `json:"choice"`
+	Labels    [2]Labels           `json:"labels"` // TTFT, ITL
+	Drift     map[string]Recovery `json:"drift"`  // by GPU type, where all engines change
+	Alarms    uint64              `json:"alarms"`
 }
 
 // Run plays the scenario once.

@@ -97,7 +97,7 @@ func (p *Policy) terms(q *router.Query, i int, f *features.Forecast, row []float
 }
 
 const (
-	leastMargin = 0.05
+	leastMargin = 0.02
 	mostMargin  = 0.30
 )
 

@@ -151,7 +151,7 @@ func Default() *Config {
 		},
 		Answer: Answer{Endpoints: 1},
 		SLO:    SLO{TTFT: time.Second, ITL: 50 * time.Millisecond},
-		Policy: "weighted",
+		Policy: "predictive",
 		Experiment: Experiment{
 			Unit: experiment.BySession.String(), Length: experiment.DefaultLength, Washout: experiment.DefaultWashout, Seed: 1,
 		},

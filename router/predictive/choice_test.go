@@ -75,8 +75,8 @@ func TestMarginFollowsSigma(t *testing.T) {
 	}{
 		{"predictive", .08, 1.10, 1},
 		{"predictive", .01, 1.10, 0},
-		{"predictive", .01, 1.04, 1},
-		{"predictive", .01, 1.055, 0},
+		{"predictive", .01, 1.015, 1},
+		{"predictive", .01, 1.025, 0},
 		{"predictive", .9, 1.34, 1},
 		{"predictive", .9, 1.36, 0},
 		{"predictive:margin=0", .9, 1.01, 0},

@@ -125,6 +125,7 @@ type lab struct {
 
 func testConfig() *config.Config {
 	c := config.Default()
+	c.Policy = "weighted"
 	c.Listen = config.Listen{ExtProc: "127.0.0.1:0", Health: "127.0.0.1:0", Admin: "127.0.0.1:0"}
 	c.Fleet.Scrape.Interval = 50 * time.Millisecond
 	c.Answer.DecisionHeader = true

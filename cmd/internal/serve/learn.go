@@ -84,9 +84,19 @@ func (t *tutor) meet(now time.Time) {
 	}
 }
 
+// pause is until step times are watched again: longer while no answer streams.
+func (t *tutor) pause() time.Duration {
+	for i := range t.snap.States {
+		if t.snap.States[i].Requests > 0 {
+			return watchEvery
+		}
+	}
+	return idleEvery
+}
+
 // run learns until ctx is done, and then what was given before.
 func (t *tutor) run(ctx context.Context) {
-	ticker := time.NewTicker(watchEvery)
+	ticker := time.NewTimer(watchEvery)
 	defer ticker.Stop()
 	fitted := make(chan *predictor.Fit, 1)
 	fitting := false
@@ -110,6 +120,7 @@ func (t *tutor) run(ctx context.Context) {
 			t.fleet.Presume(now)
 			t.meet(now)
 			t.learner.Watch(&t.snap)
+			ticker.Reset(t.pause())
 			if !fitting {
 				if f := t.learner.Due(now); f != nil {
 					fitting = true

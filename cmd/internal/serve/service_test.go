@@ -48,7 +48,7 @@ func TestRequestsAreServed(t *testing.T) {
 		`presage_requests_total{model="demo",outcome="ok"}`: "1",
 		`presage_slo_met_total{arm="none",model="demo"}`:    "1",
 		`presage_config_generation`:                         "1",
-		`presage_policy_info{policy="predictive"}`:            "1",
+		`presage_policy_info{policy="weighted"}`:            "1",
 		`presage_endpoints{state="ready"}`:                  "1",
 	} {
 		l.eventually(series, func() bool { return l.metric(series) == want })

@@ -12,7 +12,7 @@ import (
 
 // tick has the policy follow the fleet at the cadence of scrapes, if it wants to, until ctx is done.
 func (s *Service) tick(ctx context.Context) {
-	ticker := time.NewTicker(s.scraper.Interval)
+	ticker := time.NewTimer(s.scraper.Interval)
 	defer ticker.Stop()
 	var snap fleet.Snapshot
 	var told toldChanges
@@ -22,16 +22,23 @@ func (s *Service) tick(ctx context.Context) {
 			return
 		case now := <-ticker.C:
 			p := s.router.Policy()
+			next := idleEvery
 			if t, ok := p.(router.Ticker); ok {
 				s.fleet.Snapshot(now, &snap)
 				t.Tick(now, &snap)
+				next = s.scraper.Interval
 			}
+			ticker.Reset(next)
 			if a := adaptive.Of(p); a != nil {
 				told.tell(s.log, a)
 			}
 		}
 	}
 }
+
+// idleEvery is how often it is asked whether there is anything to do, where there was nothing: waking an
+// idle machine costs more than what is done then.
+const idleEvery = time.Second
 
 // toldChanges is how much of an adaptive policy's log was written out.
 type toldChanges struct {

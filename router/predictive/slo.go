@@ -77,6 +77,14 @@ func missing(f *features.Prediction, mid, limit float64) float64 {
 		return 0.5
 	}
 	const z90 = 1.2815515655446004
-	sigma := max(math.Log(float64(f.P90/f.P50))/z90, 0.02)
+	spread := max(float64(f.P90/f.P50), 1.026)
+	far := spread * spread * spread * spread // 4*1.28 standard deviations
+	switch {
+	case limit >= mid*far:
+		return 0
+	case mid >= limit*far:
+		return 1
+	}
+	sigma := math.Log(spread) / z90
 	return 0.5 * math.Erfc(math.Log(limit/mid)/sigma/math.Sqrt2)
 }

@@ -9,6 +9,7 @@ import (
 
 const (
 	mostAtStake = 2.0  // seconds that one missed SLO is worth at most
+	doubt       = 0.1  // standard deviation of the logarithm of a difference between endpoints
 	sloShare    = 0.10 // of the cheapest cost that the price of SLOs may reach, so that it never overrules a cache
 	mostLog     = 50   // beyond which a forecast and a law have nothing in common
 )
@@ -70,21 +71,23 @@ func (p *Policy) common(fore []features.Forecast) (ttft, itl float64) {
 	return math.Exp(first / n), math.Exp(gap / n)
 }
 
-// missing is the probability that a time exceeds its limit: of a log-normal with the given median and
-// the spread of the forecast. A forecast that is not there is a coin.
+// missing is the probability that a time exceeds its limit: of a log-normal with the given median, the
+// spread of the forecast and the doubt about how endpoints differ; without the doubt a herd whose ITL
+// comes close to its SLO is sent where the law errs by one percent. A forecast that is not there is a
+// coin.
 func missing(f *features.Prediction, mid, limit float64) float64 {
 	if !(f.P50 > 0) || !(f.P90 >= f.P50) || !(mid > 0) {
 		return 0.5
 	}
 	const z90 = 1.2815515655446004
 	spread := max(float64(f.P90/f.P50), 1.026)
-	far := spread * spread * spread * spread // 4*1.28 standard deviations
+	far := 1.6 * spread * spread * spread * spread // beyond some four standard deviations
 	switch {
 	case limit >= mid*far:
 		return 0
 	case mid >= limit*far:
 		return 1
 	}
-	sigma := math.Log(spread) / z90
+	sigma := math.Hypot(math.Log(spread)/z90, doubt)
 	return 0.5 * math.Erfc(math.Log(limit/mid)/sigma/math.Sqrt2)
 }

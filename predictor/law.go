@@ -39,19 +39,18 @@ var unscaled = scale{1, 1}
 
 // workload is a request on an endpoint in the terms of the law.
 type workload struct {
-	u, att    float64 // uncached tokens of the request and their attention work
-	q, qAtt   float64 // the same of the pending requests, less the oldest one's progress
-	steps     float64 // engine steps until the first token
-	streams   float64
-	context   float64
-	overdue   float64 // seconds: the oldest pending request is this much later than the law explains
-	kvShort   float64 // tokens that must be freed before the request is admitted
-	kvUsed    float64 // tokens held now
-	rho       float64 // share of wall time spent on prefill
-	mid       float64 // context half-way through the answer
-	together  float64 // streams then
-	answer    float64 // expected tokens of the answer
-	uncertain bool    // KV usage is unknown
+	u, att   float64 // uncached tokens of the request and their attention work
+	q, qAtt  float64 // the same of the pending requests, less the oldest one's progress
+	steps    float64 // engine steps until the first token
+	streams  float64
+	context  float64
+	overdue  float64 // seconds: the oldest pending request is this much later than the law explains
+	kvShort  float64 // tokens that must be freed before the request is admitted
+	kvUsed   float64 // tokens held now
+	rho      float64 // share of wall time spent on prefill
+	mid      float64 // context half-way through the answer
+	together float64 // streams then
+	answer   float64 // expected tokens of the answer
 }
 
 const (

@@ -254,7 +254,7 @@ func (l *Learner) end(o *features.Observation) Drop {
 		return NotFinite
 	}
 	s := l.slot(&o.Where)
-	c.learnGap(s, &o.X, y)
+	c.learnGap(&o.X, y)
 	if s != nil {
 		l.observe(s, &o.Where, ITL, y, &o.Fore.ITL, o.At.Add(o.E2E))
 	}

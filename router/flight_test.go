@@ -120,7 +120,7 @@ func TestUsageIsSettledOnce(t *testing.T) {
 			o := l.obs[0]
 			got := features.Observation{PromptTokens: o.PromptTokens, CachedTokens: o.CachedTokens, OutputTokens: o.OutputTokens,
 				ExactOutput: o.ExactOutput, TTFT: o.TTFT, ITL: o.ITL}
-			if diff := cmp.Diff(c.want, got, comparable); diff != "" {
+			if diff := cmp.Diff(c.want, got, comparableClass); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -171,7 +171,7 @@ func TestDecisionIsOnRecord(t *testing.T) {
 		Blocks: 10, PromptTokens: 640, ExactPrompt: true, CachedTokens: -1, OutputTokens: -1,
 		E2E: time.Millisecond, Cause: fleet.UpstreamError, Status: 503,
 	}
-	if diff := cmp.Diff(want, l.obs[0], comparable); diff != "" {
+	if diff := cmp.Diff(want, l.obs[0], comparableClass); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if id, ok := ParseID(l.obs[0].ID); !ok || id != l.ids[0] {
@@ -241,5 +241,5 @@ func TestFlightBeforeRouting(t *testing.T) {
 	}
 }
 
-// comparable compares the parts of observations that go-cmp cannot look into.
-var comparable = cmpopts.EquateComparable(fleet.ClassID{})
+// comparableClass compares the parts of observations that go-cmp cannot look into.
+var comparableClass = cmpopts.EquateComparable(fleet.ClassID{})

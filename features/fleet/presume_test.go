@@ -41,7 +41,7 @@ func TestPresumedStreams(t *testing.T) {
 	f.Snapshot(t0.Add(4*time.Second), &s)
 	for i := range s.States {
 		if st := &s.States[i]; st.Requests != 0 || st.Context != 0 || st.StreamTime != 0 || st.Recent.Generated != 0 {
-			t.Errorf("left over on %s: %+v %+v", st.Endpoint.Name, st.Inflight, st.Recent)
+			t.Errorf("left over on %s: %+v %+v", st.Name, st.Inflight, st.Recent)
 		}
 	}
 	if f.Presume(t0.Add(time.Hour)) != 0 {

@@ -126,7 +126,7 @@ func (f *Fleet) Presume(now time.Time) int {
 			continue
 		}
 		in.mu.Lock()
-		due := in.dueEntries(now, nil)
+		due := in.dueEntries()
 		in.mu.Unlock()
 		for _, e := range due { // entries lock before instances
 			e.mu.Lock()
@@ -144,16 +144,16 @@ func (f *Fleet) Presume(now time.Time) int {
 	return n
 }
 
-// dueEntries appends the pending entries that may be due. The caller holds in.mu, not the entries'
-// locks: what it read is looked at again.
-func (in *instance) dueEntries(now time.Time, dst []*entry) []*entry {
+// dueEntries returns the pending entries where any may be due. The caller holds in.mu, not the
+// entries' locks: what it read is looked at again.
+func (in *instance) dueEntries() (pending []*entry) {
 	if in.foreseen == 0 {
-		return dst
+		return nil
 	}
 	for e := in.head; e != nil; e = e.next {
-		dst = append(dst, e)
+		pending = append(pending, e)
 	}
-	return dst
+	return pending
 }
 
 // Move binds the request to the endpoint that the gateway really used, keeping its phase; cached is

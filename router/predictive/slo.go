@@ -11,7 +11,6 @@ const (
 	mostAtStake = 2.0  // seconds that one missed SLO is worth at most
 	doubt       = 0.1  // standard deviation of the logarithm of a difference between endpoints
 	sloShare    = 0.10 // of the cheapest cost that the price of SLOs may reach, so that it never overrules a cache
-	mostLog     = 50   // beyond which a forecast and a law have nothing in common
 )
 
 // priceSLO adds the price of probably missing the SLOs that the request carries: the seconds at
@@ -54,22 +53,32 @@ func (p *Policy) priceSLO(q *router.Query, d *router.Decision, fore []features.F
 // from the law, since members that know only the recent past say the same of all of them.
 func (p *Policy) common(fore []features.Forecast) (ttft, itl float64) {
 	var n, first, gap float64
+	products := [2]float64{1, 1} // logarithms are taken of a few ratios at a time
 	for i, k := range p.keep {
 		f := &fore[i]
 		if !k || !f.TTFT.Known() || !f.ITL.Known() || !(f.Price.First > 0) || !(f.Price.Gap > 0) {
 			continue
 		}
-		t, g := math.Log(float64(f.TTFT.P50/(f.Price.First+f.Price.KVWait))), math.Log(float64(f.ITL.P50/f.Price.Gap))
-		if !(math.Abs(t) < mostLog && math.Abs(g) < mostLog) { // nor NaN: one endpoint must not price the others
+		t, g := float64(f.TTFT.P50/(f.Price.First+f.Price.KVWait)), float64(f.ITL.P50/f.Price.Gap)
+		if !plausible(t) || !plausible(g) { // one endpoint must not price the others
 			continue
 		}
-		n, first, gap = n+1, first+t, gap+g
+		products[0] *= t
+		products[1] *= g
+		if n++; int(n)%8 == 0 {
+			first, gap = first+math.Log(products[0]), gap+math.Log(products[1])
+			products = [2]float64{1, 1}
+		}
 	}
+	first, gap = first+math.Log(products[0]), gap+math.Log(products[1])
 	if n == 0 {
 		return 1, 1
 	}
 	return math.Exp(first / n), math.Exp(gap / n)
 }
+
+// plausible reports whether a forecast and the law are within a factor of a million of each other.
+func plausible(ratio float64) bool { return ratio > 1e-6 && ratio < 1e6 }
 
 // missing is the probability that a time exceeds its limit: of a log-normal with the given median, the
 // spread of the forecast and the doubt about how endpoints differ; without the doubt a herd whose ITL
@@ -88,6 +97,7 @@ func missing(f *features.Prediction, mid, limit float64) float64 {
 	case mid >= limit*far:
 		return 1
 	}
-	sigma := math.Hypot(math.Log(spread)/z90, doubt)
+	own := math.Log(spread) / z90
+	sigma := math.Sqrt(own*own + doubt*doubt)
 	return 0.5 * math.Erfc(math.Log(limit/mid)/sigma/math.Sqrt2)
 }

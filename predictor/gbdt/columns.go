@@ -166,7 +166,7 @@ func (t *tree) add4(dst []float32, c *Columns) bool {
 	}
 	c0, c1, c2, c3 := l[0].pair(), l[1].pair(), l[2].pair(), l[3].pair()
 	n := len(dst) / 2
-	k0, k1, k2, k3 = k0[:len(k3)], k1[:len(k3)], k2[:len(k3)], k3[:]
+	k0, k1, k2 = k0[:len(k3)], k1[:len(k3)], k2[:len(k3)]
 	leaves := (*[16]float32)(t.leaves)
 	for r := range k3[:n] {
 		i := (k0[r]-c0)&guards>>3 | (k1[r]-c1)&guards>>2 | (k2[r]-c2)&guards>>1 | (k3[r]-c3)&guards

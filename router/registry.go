@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/presage-router/presage/internal/spell"
 )
 
 // Params are what a policy may be given when it is made. The zero value means published defaults.
@@ -54,7 +56,7 @@ func (r Registry) New(name string, p Params) (Policy, error) {
 	base, settings, set := strings.Cut(name, ":")
 	recipe, ok := r[base]
 	if !ok {
-		return nil, fmt.Errorf("%q unknown; nearest %s, all: presage policies", base, Nearest(base, r.Names()))
+		return nil, fmt.Errorf("%q unknown; nearest %s, all: presage policies", base, spell.Nearest(base, r.Names()))
 	}
 	if set {
 		knobs, err := recipe.parse(settings)
@@ -97,47 +99,7 @@ func (r *Recipe) parse(settings string) (map[string]float64, error) {
 
 // unknown is the end of an error about a name that is not in the list.
 func unknown(name string, known []string) string {
-	return fmt.Sprintf("%q unknown; nearest %s, all: %s", name, Nearest(name, known), strings.Join(known, ", "))
-}
-
-// Nearest returns the known name that takes the fewest edits to reach, the first among equals.
-func Nearest(name string, known []string) string {
-	if len(name) > 64 {
-		name = name[:64] // untrusted, and no known name is longer
-	}
-	best, fewest := "", -1
-	for _, k := range known {
-		if d := edits(name, k); fewest < 0 || d < fewest {
-			best, fewest = k, d
-		}
-	}
-	return best
-}
-
-// Close reports whether a name is so few edits away from a known one that it was probably meant.
-func Close(name, known string) bool {
-	return len(name) <= 64 && edits(name, known) <= max(1, len(name)/3)
-}
-
-// edits is the Levenshtein distance in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return fmt.Sprintf("%q unknown; nearest %s, all: %s", name, spell.Nearest(name, known), strings.Join(known, ", "))
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,6 +1,10 @@
 package gbdt
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/presage-router/presage/internal/spell"
+)
 
 // resolve maps the feature names of a file to their places in fields.
 func resolve(names, fields []string) ([]int, error) {
@@ -16,7 +20,7 @@ func resolve(names, fields []string) ([]int, error) {
 		case !ok && len(fields) == 0:
 			return nil, fmt.Errorf("feature %d: %q: no features are known", i, clip(name))
 		case !ok:
-			return nil, fmt.Errorf("feature %d: %q: unknown name; did you mean %q?", i, clip(name), nearest(name, fields))
+			return nil, fmt.Errorf("feature %d: %q: unknown name; did you mean %q?", i, clip(name), spell.Nearest(clip(name), fields))
 		case seen[name]:
 			return nil, fmt.Errorf("feature %d: %q: named twice", i, name)
 		}
@@ -32,37 +36,4 @@ func clip(s string) string {
 		return s[:40] + "..."
 	}
 	return s
-}
-
-// nearest returns the word with the fewest edits to s, the first of equals.
-func nearest(s string, words []string) string {
-	s = clip(s)
-	best, fewest := "", 1<<30
-	for _, w := range words {
-		if d := edits(s, clip(w)); d < fewest {
-			best, fewest = w, d
-		}
-	}
-	return best
-}
-
-// edits is the Levenshtein distance in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal = row[j+1]
-			row[j+1] = d
-		}
-	}
-	return row[len(b)]
 }

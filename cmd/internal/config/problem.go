@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/presage-router/presage/router"
+	"github.com/presage-router/presage/internal/spell"
 )
 
 // Problem is one fault of a configuration file, or one thing worth a warning.
@@ -54,7 +54,7 @@ func (ps Problems) sort() {
 // meant returns the known name that a mistyped one was probably meant to be, or "".
 func meant(name string, among []string) string {
 	name = strings.ToLower(name)
-	if near := router.Nearest(name, among); router.Close(name, near) {
+	if near := spell.Nearest(name, among); spell.Close(name, near) {
 		return near
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/presage-router/presage/cmd/internal/config"
+	"github.com/presage-router/presage/internal/spell"
 	"github.com/presage-router/presage/router"
 	"github.com/presage-router/presage/router/adaptive"
 	"github.com/presage-router/presage/router/baseline"
@@ -36,7 +37,7 @@ func newPolicy(cfg *config.Config, name string, seed uint64) (router.Policy, err
 	base, _, _ := strings.Cut(name, ":") // what follows sets knobs
 	if _, ok := registry[base]; !ok {
 		known := slices.Concat(registry.Names(), slices.Sorted(maps.Keys(cfg.Profiles)))
-		return nil, fmt.Errorf("policy: %q unknown; nearest %s, all: presage policies", base, router.Nearest(base, known))
+		return nil, fmt.Errorf("policy: %q unknown; nearest %s, all: presage policies", base, spell.Nearest(base, known))
 	}
 	p, err := registry.New(name, router.Params{Seed: seed, Fallbacks: fallbacks})
 	if err != nil {

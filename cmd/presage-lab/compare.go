@@ -64,11 +64,8 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	study := &compare.Study{
 		Arena:    arena(s, table, c.Trace, registry),
-		Policies: policies, Loads: loads, Workers: workers,
+		Policies: policies, Loads: loads, Seeds: seedsFrom(c.Seed, c.Seeds), Workers: workers,
 		Progress: func(done, total int) { t.Progress(time.Now(), fmt.Sprintf("run %d of %d", done, total)) },
-	}
-	for i := range c.Seeds {
-		study.Seeds = append(study.Seeds, c.Seed+uint64(i))
 	}
 	g, err := study.Run(ctx)
 	if g != nil {

@@ -25,6 +25,7 @@ type Contest struct {
 // Cell is one load of a contest. Shares are in percent.
 type Cell struct {
 	Scenario string             `json:"scenario"`
+	Policy   string             `json:"policy"` // ours
 	Load     float64            `json:"load"`
 	Best     string             `json:"best"`
 	Means    map[string]float64 `json:"means"`  // attainment on the seeds for choosing, by policy
@@ -88,7 +89,7 @@ func (c *Contest) Run(ctx context.Context) ([]Cell, error) {
 	before = len(first) * len(c.Loads) * len(c.Choose)
 	cells := make([]Cell, 0, len(c.Loads))
 	for l, load := range c.Loads {
-		cell := Cell{Scenario: c.Arena.Scenario.Name, Load: load, Means: map[string]float64{}, Also: map[string]Rival{}}
+		cell := Cell{Scenario: c.Arena.Scenario.Name, Policy: c.Ours, Load: load, Means: map[string]float64{}, Also: map[string]Rival{}}
 		for p, name := range first {
 			cell.Means[name] = stat.Mean(g.Values(p, l, attainment))
 			if slices.Contains(c.Others, name) && (cell.Best == "" || cell.Means[name] > cell.Means[cell.Best]) {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/presage-router/presage/internal/stat"
 )
@@ -59,13 +58,13 @@ func Gates(cells []Cell) []Gate {
 	single := map[string]map[string][]float64{}
 	for _, c := range cells {
 		for name, v := range c.Means {
-			if name == c.ours() || name == "adaptive" { // adaptive is ours too
+			if name == c.Policy || name == "adaptive" { // adaptive is ours too
 				continue
 			}
 			if single[name] == nil {
 				single[name] = map[string][]float64{}
 			}
-			single[name][c.Scenario] = append(single[name][c.Scenario], c.Means[c.ours()]-v)
+			single[name][c.Scenario] = append(single[name][c.Scenario], c.Means[c.Policy]-v)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(single)) {
@@ -76,16 +75,6 @@ func Gates(cells []Cell) []Gate {
 		gates = append(gates, gate("mean over workloads against "+name+", points", meanOf(single[name]), want, "seeds for choosing"))
 	}
 	return gates
-}
-
-// ours is the name of the policy that the cell speaks for.
-func (c *Cell) ours() string {
-	for name := range c.Means {
-		if strings.HasPrefix(name, "predictive") {
-			return name
-		}
-	}
-	return ""
 }
 
 func gate(name string, got, want float64, note string) Gate {

@@ -7,6 +7,7 @@ import (
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/predictor/conformal"
 	"github.com/presage-router/presage/predictor/gbdt"
+	"github.com/presage-router/presage/predictor/ridge"
 )
 
 // The members of a blend, in the order of [features.Said].
@@ -279,10 +280,10 @@ func (tg *frozenTarget) members(x *features.Vector, t int, leaves *[targets * 2]
 		var fast, slow float64
 		if t == TTFT {
 			row := firstRow(x)
-			fast, slow = dot(row[:], tg.fast), dot(row[:], tg.slow)
+			fast, slow = ridge.Dot(row[:], tg.fast), ridge.Dot(row[:], tg.slow)
 		} else {
 			row := gapRow(x)
-			fast, slow = dot(row[:], tg.fast), dot(row[:], tg.slow)
+			fast, slow = ridge.Dot(row[:], tg.fast), ridge.Dot(row[:], tg.slow)
 		}
 		logs[memberFast], logs[memberSlow] = logOf(fast/1e3, t), logOf(slow/1e3, t)
 		echo = logs[memberSlow]
@@ -353,12 +354,3 @@ func (w *band) widen(p *features.Prediction, mid float64) {
 }
 
 func logOf(seconds float64, t int) float64 { return math.Log(max(seconds, floors[t])) }
-
-func dot(a, b []float64) float64 {
-	b = b[:len(a)]
-	var s float64
-	for i, v := range a {
-		s += v * b[i]
-	}
-	return s
-}

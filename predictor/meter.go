@@ -6,6 +6,7 @@ import (
 
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
+	"github.com/presage-router/presage/predictor/ridge"
 )
 
 // meter measures the step time of one endpoint by counting tokens: over a window, the time between
@@ -82,7 +83,7 @@ func (l *Learner) Watch(snap *fleet.Snapshot) {
 		c := s.class
 		ph, factor := c.phi.Theta(), s.scale(&l.opts.Without).step
 		row := [4]float64{1, max(w.streams, 1), w.context / 1e3, w.chunk / 1e3}
-		said := factor * dot(row[:], ph)
+		said := factor * ridge.Dot(row[:], ph)
 		if !(said > 0) {
 			said = factor * max(ph[0], minPhi0)
 		}

@@ -65,7 +65,7 @@ func (m *Model) Seen() int { return m.seen }
 func (m *Model) Theta() []float64 { return m.theta }
 
 // Predict returns x.theta, which may be of any sign: the caller floors it.
-func (m *Model) Predict(x []float64) float64 { return dot(x, m.theta) }
+func (m *Model) Predict(x []float64) float64 { return Dot(x, m.theta) }
 
 // Variance returns the variance of the forecast relative to its square, from what is not yet known
 // of the coefficients.
@@ -74,7 +74,7 @@ func (m *Model) Variance(x []float64) float64 {
 	n := len(m.theta)
 	var sum float64
 	for i := range n {
-		sum += x[i] * dot(m.cov[i*n:(i+1)*n], x)
+		sum += x[i] * Dot(m.cov[i*n:(i+1)*n], x)
 	}
 	return sum / (s * s)
 }
@@ -91,12 +91,12 @@ func (m *Model) Learn(x []float64, y float64) bool {
 			return false
 		}
 	}
-	fore := dot(x, m.theta)
+	fore := Dot(x, m.theta)
 	s := max(fore, m.p.Floor)
 	e := min(max((y-fore)/s, -m.p.Clip), m.p.Clip)
 	denom := m.p.Noise
 	for i := range n { // gain = C x / s, before division
-		m.gain[i] = dot(m.cov[i*n:(i+1)*n], x) / s
+		m.gain[i] = Dot(m.cov[i*n:(i+1)*n], x) / s
 		denom += m.gain[i] * x[i] / s
 	}
 	forget := m.p.Forget
@@ -148,7 +148,8 @@ func (m *Model) Hasten(forget float64, n int) {
 	}
 }
 
-func dot(a, b []float64) float64 {
+// Dot is the scalar product of a with the first len(a) values of b.
+func Dot(a, b []float64) float64 {
 	b = b[:len(a)]
 	var s float64
 	for i, v := range a {

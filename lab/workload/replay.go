@@ -209,9 +209,19 @@ func (r *replay) clock(path string, o Options) error {
 		speed = tr.Rate * (last - first) / float64(len(r.rows)-1)
 	}
 	speed *= o.Load
-	for i := range r.rows {
-		r.rows[i].at = seconds((r.rows[i].row.Arrival - first) / speed)
+	begin, around := 0.0, last-first
+	if tr.Anywhere && len(r.rows) > 1 {
+		around += (last - first) / float64(len(r.rows)-1) // a mean gap between the end and the beginning
+		begin = around * stream(o.Seed, r.t.Class, "beginning").Float64()
 	}
+	for i := range r.rows {
+		at := r.rows[i].row.Arrival - first - begin
+		if at < 0 {
+			at += around
+		}
+		r.rows[i].at = seconds(at / speed)
+	}
+	slices.SortStableFunc(r.rows, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
 	return nil
 }
 

@@ -91,6 +91,37 @@ func TestReplayOfArrivals(t *testing.T) {
 	}
 }
 
+// TestReplayAnywhere: seeds begin at different times of the trace, and each replays all of it, in its
+// order, once around.
+func TestReplayAnywhere(t *testing.T) {
+	path := write(t, "azure.csv", azureTrace)
+	s := replaying(t, "speed: 60, anywhere: true")
+	orders := map[string]bool{}
+	for seed := range uint64(20) {
+		src, err := s.Source(Options{Seed: seed, Trace: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order string
+		var j cluster.Job
+		var before time.Duration
+		for src.Next(&j) {
+			if j.At < before || j.At > 15*time.Second {
+				t.Fatalf("seed %d: a request at %v after one at %v", seed, j.At, before)
+			}
+			before = j.At
+			order += fmt.Sprint(j.PromptTokens/100, " ")
+		}
+		if !strings.Contains("1 3 2 4 5 1 3 2 4 5 ", order) || len(order) != 10 {
+			t.Errorf("seed %d replays %s", seed, order)
+		}
+		orders[order] = true
+	}
+	if len(orders) < 3 {
+		t.Errorf("20 seeds begin at %d places: %v", len(orders), orders)
+	}
+}
+
 func TestReplayOfBlocks(t *testing.T) {
 	path := write(t, "mooncake.jsonl", `{"timestamp": 0, "input_length": 1030, "output_length": 40, "hash_ids": [0, 1, 2]}
 {"timestamp": 1000, "input_length": 1600, "output_length": 40, "hash_ids": [0, 1, 3, 4]}

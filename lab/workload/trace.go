@@ -27,6 +27,11 @@ type Trace struct {
 	// come and the recorded gap between them has passed again. Else they come when they came.
 	Waits bool
 
+	// Anywhere begins the replay at a time of the trace that the seed draws, going on at the trace's
+	// beginning after its end. Without it all seeds replay the same requests and differ in nothing but
+	// noise, so that intervals over them say nothing about other traffic.
+	Anywhere bool
+
 	Output Dist // answer lengths where the trace does not know them
 }
 
@@ -38,10 +43,13 @@ func parseTrace(v *node) *Trace {
 		File: v.key("file").text(), Format: datasets.Format(v.key("format").text()), Where: v.key("where").text(),
 		Speed: v.key("speed").number(1e-6, 1e6), Rate: v.key("rate").number(1e-6, maxRate),
 		From: v.key("start").duration(), Length: v.key("length").duration(), Run: v.key("run").text(),
-		Copies: v.key("copies").count(1, 10000), Waits: v.key("waits").flag(), Output: parseDist(v.key("output"), 1, maxTokens),
+		Copies: v.key("copies").count(1, 10000), Waits: v.key("waits").flag(), Anywhere: v.key("anywhere").flag(), Output: parseDist(v.key("output"), 1, maxTokens),
 	}
 	if t.Speed > 0 && t.Rate > 0 {
 		v.fail("has both speed and rate; give one")
+	}
+	if t.Anywhere && t.Waits {
+		v.fail("has both anywhere and waits: sessions that wait cannot begin in their middle")
 	}
 	if f := v.key("format"); f.there() && !slices.Contains(replayable(), t.Format) {
 		names := make([]string, 0, 16)

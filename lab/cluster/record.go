@@ -27,9 +27,10 @@ type Record struct {
 	Propensity float64
 
 	PromptTokens   int
-	OutputTokens   int // that the client got; without an end, as far as the router heard ([Config].Progress)
-	BelievedTokens int // prompt tokens the router believed cached on the engine
-	CachedTokens   int // prompt tokens that were; -1: the engine did not come to it
+	OutputTokens   int      // that the client got; without an end, as far as the router heard ([Config].Progress)
+	Blocks         []uint64 // chain of hashes of the full 16-token blocks of prompt and answer; nil: nothing shares it. Valid during the call.
+	BelievedTokens int      // prompt tokens the router believed cached on the engine
+	CachedTokens   int      // prompt tokens that were; -1: the engine did not come to it
 	Preemptions    int
 
 	Queue time.Duration // from arriving at the engine to its first step; 0: it did not come to it

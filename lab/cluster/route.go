@@ -180,7 +180,7 @@ func (s *sim) record(t *trip, cause fleet.Cause, at time.Duration) {
 		Number: t.number, Sent: t.sent, Class: j.Class, Session: j.Session, Tenant: j.Tenant, Adapter: j.Adapter,
 		Priority: j.Priority, SLO: j.SLO, Node: t.legs[decode].node, Prefill: t.legs[prefill].node,
 		Policy: d.Policy, Arm: d.Arm, Propensity: d.Propensity,
-		PromptTokens: j.PromptTokens, OutputTokens: int(t.tokens), CachedTokens: int(t.cached), Preemptions: t.preempted,
+		PromptTokens: j.PromptTokens, OutputTokens: int(t.tokens), Blocks: j.Blocks, CachedTokens: int(t.cached), Preemptions: t.preempted,
 		Queue: t.queued, E2E: at - t.sent, Cause: cause,
 	}
 	if r.Node >= 0 {

@@ -35,8 +35,15 @@ type Config struct {
 	Seer       Seer               // is shown each request and the engines before the decision; nil: the policy, where it is one
 	Ticker     router.Ticker      // is shown the fleet when pages have come, beside the policy; nil: nobody
 	Outliers   *outlier.Detector  // keeps engines that do not work out of the decisions; nil: nothing does
-	Seed       uint64             // of the policy's draws, of the noise of engines, of their faults
-	SingleStep bool               // no macro-steps
+	// Peers are further routers before the same engines, each with a ledger, an index and a learner of
+	// its own. They hear of each other's work only through the engines' pages; every request comes to one
+	// of all routers, drawn by Seed. Observer, Recorder, Ticker, Seer and Forecast serve them all.
+	Peers      []Peer
+	LabelDelay time.Duration // forecasts rest on what learners knew so long ago
+	Untaught   bool          // learners foretell by their priors and are taught nothing
+	Unlabelled bool          // endpoints tell neither GPU nor width: those of one model are of one class
+	Seed       uint64        // of the policy's draws, of the noise of engines, of their faults
+	SingleStep bool          // no macro-steps
 
 	Adapters int // LoRA adapters 1..n that every endpoint can load, named adapter-1, …
 	// PrefixBlock is the size of the router's prefix blocks in tokens, a multiple of 16; 0: 64, which
@@ -115,12 +122,17 @@ func (c *Config) check() error {
 		return fmt.Errorf("progress every %d tokens: not within 1 and 65536", c.Progress)
 	case c.Adapters < 0 || c.Adapters > 1<<16:
 		return fmt.Errorf("%d adapters: not within 0 and 65536", c.Adapters)
-	case c.Uplink < 0 || c.Dispatch < 0 || c.Return < 0 || c.ScrapeAge < 0 || c.Duration < 0 || c.Transfer.Setup < 0:
+	case c.Uplink < 0 || c.Dispatch < 0 || c.Return < 0 || c.ScrapeAge < 0 || c.Duration < 0 || c.LabelDelay < 0 || c.Transfer.Setup < 0:
 		return fmt.Errorf("a delay is negative")
 	case c.Scrape > 0 && c.Scrape < time.Millisecond:
 		return fmt.Errorf("scrapes every %v: below 1 ms", c.Scrape)
 	case !(c.Transfer.Rate > 0):
 		return fmt.Errorf("transfer rate %v bytes per second: not above 0", c.Transfer.Rate)
+	}
+	for k := range c.Peers {
+		if c.Peers[k].Policy == nil {
+			return fmt.Errorf("router %d: no policy", k+2)
+		}
 	}
 	for i := range c.Nodes {
 		if b := c.Nodes[i].Engine.BlockSize; b != 0 && b != blockTokens {

@@ -15,13 +15,9 @@ import (
 type node struct {
 	*engine.Engine
 	name     string
-	ref      fleet.Ref
 	cfg      engine.Config
 	rng      *rand.Rand // of faults
-	load     fleet.Load // the last page the router got
-	capacity int        // that the prefix index was told
 	requests uint64
-	open     int32 // requests the router has open there
 	dead     bool
 	telling  bool // in advance
 	blind    bool
@@ -52,9 +48,13 @@ func (s *sim) addNode(i int) (*fleet.Endpoint, error) {
 		return nil, fmt.Errorf("%s: bytes per token are not known, so its KV cannot be transferred", cfg.Coefs.Model)
 	}
 	s.engines = append(s.engines, e)
-	return &fleet.Endpoint{
+	ep := &fleet.Endpoint{
 		Name: n.name, Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 8000),
 		Model: cfg.Coefs.Model, Engine: "vllm", GPU: cfg.Coefs.GPU, TP: cfg.Coefs.TP,
 		Role: in.Role, Adapters: s.adapters[1:], Labels: in.Labels,
-	}, nil
+	}
+	if s.cfg.Unlabelled {
+		ep.GPU, ep.TP = "", 0
+	}
+	return ep, nil
 }

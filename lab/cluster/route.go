@@ -17,7 +17,7 @@ func (s *sim) ask(t *trip) {
 	s.number++
 	t.cached, t.tokens, t.preempted, t.queued, t.believed = -1, 0, 0, 0, 0
 	t.legs = [2]leg{{node: -1}, {node: -1}}
-	if t.chain = t.chain[:0]; s.prefixes != nil {
+	if t.chain = t.chain[:0]; !s.cfg.NoPrefixes {
 		t.chain = coarse(t.chain, j.Blocks, s.cfg.PrefixBlock, j.PromptTokens)
 	}
 	t.req = request.Request{
@@ -34,24 +34,20 @@ func (s *sim) ask(t *trip) {
 		t.req.Model = s.adapters[j.Adapter]
 		t.req.Adapter = t.req.Model
 	}
-	if s.seer != nil {
-		for i := range s.nodes {
-			s.advance(i)
-		}
-		s.seer.See(s.now, j, s.engines)
+	f := s.deal()
+	s.see(f, j)
+	if f.pupil != nil {
+		f.pupil.publish(s.now)
 	}
-	if s.pupil != nil {
-		s.pupil.publish()
-	}
-	t.open = true
-	if err := s.router.Route(&router.Ask{Now: s.time(), Req: &t.req}, &t.flight); err != nil {
+	t.open, t.front = true, f
+	if err := f.router.Route(&router.Ask{Now: s.time(), Req: &t.req}, &t.flight); err != nil {
 		s.close(t, fleet.UpstreamError, s.now+s.cfg.Uplink)
 		return
 	}
 	d := &t.flight.Decision
 	t.legs[decode].node = d.Index
 	t.believed = s.believed
-	s.nodes[d.Index].open++
+	f.views[d.Index].open++
 	if j.Timeout > 0 {
 		s.agenda.push(item{at: t.sent + j.Timeout + s.cfg.Uplink, task: taskLeave, trip: t, gen: t.gen})
 	}
@@ -93,7 +89,7 @@ func (s *sim) hear(t *trip, kind wordKind, n int32) {
 		t.flight.Status(200)
 		out := outcome(fleet.Complete)
 		out.Usage.Prompt, out.Usage.Cached, out.Usage.Output = t.job.PromptTokens, int(t.cached), t.job.OutputTokens
-		if s.prefixes != nil {
+		if !s.cfg.NoPrefixes {
 			t.all = coarse(append(t.all[:0], t.chain...), t.job.Blocks, s.cfg.PrefixBlock, t.job.PromptTokens+t.job.OutputTokens)
 			out.Blocks = t.all
 		}
@@ -147,7 +143,7 @@ func (s *sim) close(t *trip, cause fleet.Cause, at time.Duration) {
 	t.open = false
 	s.live--
 	if n := t.legs[decode].node; n >= 0 {
-		s.nodes[n].open--
+		t.front.views[n].open--
 	}
 	s.record(t, cause, at)
 	if then := t.job.Then; then != nil {

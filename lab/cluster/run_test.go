@@ -174,10 +174,10 @@ func TestRunsAddUp(t *testing.T) {
 				rt.Fatalf("%d observations of %d requests, bad: %v", seat.n, rep.Requests, seat.bad)
 			}
 			var snap fleet.Snapshot
-			s.fleet.Snapshot(s.time(), &snap)
+			s.fronts[0].fleet.Snapshot(s.time(), &snap)
 			for i, st := range snap.States {
-				if st.Requests != 0 || st.Uncached != 0 || st.Context != 0 || s.nodes[i].open != 0 {
-					rt.Fatalf("%s: ledger %+v, %d open", st.Name, st.Inflight, s.nodes[i].open)
+				if st.Requests != 0 || st.Uncached != 0 || st.Context != 0 || s.fronts[0].views[i].open != 0 {
+					rt.Fatalf("%s: ledger %+v, %d open", st.Name, st.Inflight, s.fronts[0].views[i].open)
 				}
 			}
 			for s.step() { // what is still on its way

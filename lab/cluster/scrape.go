@@ -10,11 +10,14 @@ func (s *sim) scrape() {
 	if s.live == 0 && s.dry {
 		return
 	}
-	pages := make([]fleet.Load, len(s.nodes))
 	for i := range s.nodes {
-		n := &s.nodes[i]
 		s.advance(i)
-		pages[i] = s.write(n)
+	}
+	pages := make([]fleet.Load, 0, len(s.fronts)*len(s.nodes)) // by router and engine
+	for _, f := range s.fronts {
+		for i := range f.views {
+			pages = append(pages, s.write(&s.nodes[i], &f.views[i]))
+		}
 	}
 	s.pages = append(s.pages, pages)
 	if s.cfg.ScrapeAge == 0 {
@@ -28,15 +31,15 @@ func (s *sim) scrape() {
 // known is what a page of vLLM carries.
 const known = fleet.KnowWaiting | fleet.KnowRunning | fleet.KnowKV | fleet.KnowBlocks | fleet.KnowPrefix | fleet.KnowTokens | fleet.KnowPreemptions
 
-// write is an engine's page. A dead engine has none; a blind one repeats itself.
-func (s *sim) write(n *node) fleet.Load {
-	l := n.load
+// write is an engine's page as a router gets it. A dead engine has none; a blind one repeats itself.
+func (s *sim) write(n *node, v *view) fleet.Load {
+	l := v.load
 	if n.dead {
 		l.Errors++
 		l.Unreachable = true
 		return l
 	}
-	l.Errors, l.Unreachable, l.Own = 0, false, n.open
+	l.Errors, l.Unreachable, l.Own = 0, false, v.open
 	if n.blind {
 		return l
 	}
@@ -67,38 +70,29 @@ func (s *sim) names(adapters []int32) []string {
 	return out
 }
 
-// page has the router take in the oldest pages on their way.
+// page has the routers take in the oldest pages on their way.
 func (s *sim) page() {
 	pages := s.pages[0]
 	s.pages = s.pages[1:]
-	for i := range pages {
-		l, n := &pages[i], &s.nodes[i]
-		if l.Errors == 0 {
-			l.At, l.ChangedAt = s.time(), s.time()
-			if same(l, &n.load) {
-				l.ChangedAt = n.load.ChangedAt
+	for _, f := range s.fronts {
+		for i := range f.views {
+			l, v := &pages[0], &f.views[i]
+			pages = pages[1:]
+			if l.Errors == 0 {
+				l.At, l.ChangedAt = s.time(), s.time()
+				if same(l, &v.load) {
+					l.ChangedAt = v.load.ChangedAt
+				}
+				l.Restarts = v.load.Restarts
+				if l.Prompt < v.load.Prompt || l.Generated < v.load.Generated {
+					l.Restarts++
+				}
 			}
-			l.Restarts = n.load.Restarts
-			if l.Prompt < n.load.Prompt || l.Generated < n.load.Generated {
-				l.Restarts++
-			}
+			v.load = *l
+			f.fleet.SetLoad(v.ref, l)
+			s.size(f, v)
 		}
-		n.load = *l
-		s.fleet.SetLoad(n.ref, l)
-		s.size(n)
-	}
-	if s.ticker == nil && s.pupil == nil && s.cfg.Ticker == nil {
-		return
-	}
-	s.fleet.Snapshot(s.time(), &s.snap)
-	if s.ticker != nil {
-		s.ticker.Tick(s.time(), &s.snap)
-	}
-	if t := s.cfg.Ticker; t != nil {
-		t.Tick(s.time(), &s.snap)
-	}
-	if s.pupil != nil {
-		s.pupil.watch(&s.snap)
+		s.tick(f)
 	}
 }
 
@@ -106,18 +100,4 @@ func (s *sim) page() {
 func same(a, b *fleet.Load) bool {
 	return !b.At.IsZero() && a.Waiting == b.Waiting && a.Running == b.Running && a.KVUsage == b.KVUsage &&
 		a.Queries == b.Queries && a.Prompt == b.Prompt && a.Generated == b.Generated && a.Preemptions == b.Preemptions
-}
-
-// sized is a belief that follows the sizes of the engines' caches.
-type sized interface {
-	SetCapacity(r fleet.Ref, blocks int)
-}
-
-func (s *sim) size(n *node) {
-	if x, ok := s.prefixes.(sized); ok {
-		if c := int(n.load.KVTokens()) / s.cfg.PrefixBlock; c != n.capacity {
-			n.capacity = c
-			x.SetCapacity(n.ref, c)
-		}
-	}
 }

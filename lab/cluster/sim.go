@@ -2,11 +2,11 @@ package cluster
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
-	"github.com/presage-router/presage/features/prefix"
 	"github.com/presage-router/presage/lab/engine"
 	"github.com/presage-router/presage/router"
 )
@@ -34,13 +34,8 @@ type sim struct {
 	cfg      Config
 	src      Source
 	sink     func(*Record)
-	fleet    fleet.Fleet
-	router   *router.Router
-	seer     Seer
-	ticker   router.Ticker  // the policy, where it is one
-	snap     fleet.Snapshot // for it and the learner
-	pupil    *pupil         // nil: nothing is learned
-	prefixes router.Prefixes
+	fronts   []*front   // routers
+	dealer   *rand.Rand // of requests to them
 	nodes    []node
 	engines  []*engine.Engine
 	adapters []string // names, by number; 0 is none
@@ -86,38 +81,15 @@ func newSim(cfg Config, src Source, sink func(*Record)) (*sim, error) {
 		endpoints[i] = e
 		blocks += s.nodes[i].cfg.Blocks * blockTokens / cfg.PrefixBlock
 	}
-	ch, err := s.fleet.Sync(epoch(), endpoints)
-	if err != nil {
-		return nil, err
-	}
-	for i, r := range ch.Added {
-		s.nodes[i].ref = r
-	}
-	switch {
-	case cfg.NoPrefixes:
-	case cfg.Prefixes != nil:
-		s.prefixes = cfg.Prefixes
-	default:
-		s.prefixes = prefix.NewIndex(prefix.Options{Total: max(blocks, prefix.DefaultTotal)})
-	}
-	if s.seer = cfg.Seer; s.seer == nil {
-		s.seer, _ = cfg.Policy.(Seer)
-	}
-	s.ticker, _ = cfg.Policy.(router.Ticker)
-	o := router.Options{
-		Fleet: &s.fleet, Policy: cfg.Policy, Prefixes: s.prefixes, Observer: cfg.Observer, Recorder: s,
-		Outliers: cfg.Outliers, Forecast: cfg.Forecast, Seed: seedOf(cfg.Seed, "router", 0),
-	}
-	if l := cfg.Learner; l != nil {
-		s.fleet.Snapshot(epoch(), &s.snap)
-		s.pupil = newPupil(l, &s.snap)
-		o.Forecast = &s.pupil.handle
-		o.Observer = router.Observers{s.pupil}
-		if cfg.Observer != nil {
-			o.Observer = router.Observers{s.pupil, cfg.Observer}
+	s.dealer = rand.New(rand.NewPCG(seedOf(cfg.Seed, "deal", 0), 0))
+	first := Peer{Policy: cfg.Policy, Prefixes: cfg.Prefixes, Learner: cfg.Learner, Outliers: cfg.Outliers}
+	for k, p := range append([]Peer{first}, cfg.Peers...) {
+		f, err := s.newFront(k, &p, endpoints, blocks)
+		if err != nil {
+			return nil, err
 		}
+		s.fronts = append(s.fronts, f)
 	}
-	s.router = router.New(o)
 	return s, nil
 }
 
@@ -231,7 +203,9 @@ func outcome(c fleet.Cause) router.Outcome {
 
 func (s *sim) report() *Report {
 	r := &s.rep
-	r.Fallbacks = s.router.Fallbacks.Load()
+	for _, f := range s.fronts {
+		r.Fallbacks += f.router.Fallbacks.Load()
+	}
 	r.End = s.now
 	for i := range s.nodes {
 		n := &s.nodes[i]

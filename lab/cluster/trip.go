@@ -21,6 +21,7 @@ type trip struct {
 	refs   int           // parties that still know it: the router, each engine, words on their way
 	legs   [2]leg        // decode (or all of it), prefill
 
+	front  *front // that routed it
 	flight router.Flight
 	job    Job
 	req    request.Request

@@ -115,7 +115,7 @@ func (c *compareCommand) print(t *terminal.Terminal, g *compare.Grid) {
 			fmt.Fprintf(w, "%s\t%.1f\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.1f\t%.2f\t%.1f\t%.2f\t\n", name, mean(attained), diff,
 				mean(func(r *compare.Result) float64 { return r.TTFT.Mean }), mean(func(r *compare.Result) float64 { return r.TTFT.P50 }),
 				mean(func(r *compare.Result) float64 { return r.TTFT.P90 }), mean(func(r *compare.Result) float64 { return r.TTFT.P99 }),
-				1e3*mean(func(r *compare.Result) float64 { return r.ITL }), mean(func(r *compare.Result) float64 { return r.E2E }),
+				1e3*mean(func(r *compare.Result) float64 { return r.ITL.Mean }), mean(func(r *compare.Result) float64 { return r.E2E.Mean }),
 				100*mean(func(r *compare.Result) float64 { return r.Hit }), mean(func(r *compare.Result) float64 { return r.LoadCV }))
 		}
 		_ = w.Flush()

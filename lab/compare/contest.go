@@ -129,8 +129,8 @@ func (g *Grid) figures(p int) Figures {
 	return Figures{
 		Attainment: mean(attainment), Goodput: mean(func(r *Result) float64 { return r.Goodput }),
 		TTFTMean: mean(func(r *Result) float64 { return 1e3 * r.TTFT.Mean }), TTFT90: mean(func(r *Result) float64 { return 1e3 * r.TTFT.P90 }),
-		TTFT99: mean(func(r *Result) float64 { return 1e3 * r.TTFT.P99 }), ITL: mean(func(r *Result) float64 { return 1e3 * r.ITL }),
-		E2E: mean(func(r *Result) float64 { return 1e3 * r.E2E }), Hit: mean(func(r *Result) float64 { return r.Hit }),
+		TTFT99: mean(func(r *Result) float64 { return 1e3 * r.TTFT.P99 }), ITL: mean(func(r *Result) float64 { return 1e3 * r.ITL.Mean }),
+		E2E: mean(func(r *Result) float64 { return 1e3 * r.E2E.Mean }), Hit: mean(func(r *Result) float64 { return r.Hit }),
 	}
 }
 

@@ -53,12 +53,12 @@ func better(t *testing.T, scenario string, load float64, policies ...string) map
 		if err != nil {
 			t.Fatal(err)
 		}
-		e2e, err := g.Paired(0, p, 0, func(r *Result) float64 { return r.E2E })
+		e2e, err := g.Paired(0, p, 0, func(r *Result) float64 { return r.E2E.Mean })
 		if err != nil {
 			t.Fatal(err)
 		}
 		var own float64
-		for _, v := range g.Values(p, 0, func(r *Result) float64 { return r.E2E }) {
+		for _, v := range g.Values(p, 0, func(r *Result) float64 { return r.E2E.Mean }) {
 			own += v / float64(len(study.Seeds))
 		}
 		t.Logf("%s at %g: %s meets %.1f points more SLOs than %s, in %.2f times its E2E", scenario, load, policies[0], met.Mean, policies[p], 1+e2e.Mean/own)

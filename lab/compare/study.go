@@ -16,6 +16,7 @@ type Study struct {
 	Seeds    []uint64
 	Workers  int                   // runs at a time; 0: one
 	Progress func(done, total int) // called after each run; nil: nobody wants to know
+	Runs     *Runs                 // that were made before, in the same arena; nil: none
 }
 
 // Grid holds the results of a study: by policy, load and seed, in the study's order. A run that was
@@ -27,56 +28,36 @@ type Grid struct {
 
 // Run makes all runs. On an error or when ctx is done the runs made so far are returned with it.
 func (s *Study) Run(ctx context.Context) (*Grid, error) {
-	g := &Grid{Study: s, Results: make([][][]*Result, len(s.Policies))}
-	type cell struct{ p, l, k int }
-	var cells []cell
-	for k := range s.Seeds { // seed by seed, so that what is done early is comparable
-		for l := range s.Loads {
-			for p := range s.Policies {
-				cells = append(cells, cell{p, l, k})
-			}
-		}
+	runs := s.Runs
+	if runs == nil {
+		runs = &Runs{Arena: s.Arena}
 	}
-	for p := range s.Policies {
-		g.Results[p] = make([][]*Result, len(s.Loads))
-		for l := range s.Loads {
-			g.Results[p][l] = make([]*Result, len(s.Seeds))
-		}
-	}
+	perSeed := len(s.Loads) * len(s.Policies)
 	var mu sync.Mutex
-	var next, done int
-	var first error
-	var wg sync.WaitGroup
-	for range max(s.Workers, 1) {
-		wg.Go(func() {
-			for {
-				mu.Lock()
-				if first != nil || next == len(cells) || ctx.Err() != nil {
-					mu.Unlock()
-					return
-				}
-				c := cells[next]
-				next++
-				mu.Unlock()
-				r, err := s.Arena.Play(s.Policies[c.p], s.Loads[c.l], s.Seeds[c.k])
-				mu.Lock()
-				if err != nil && first == nil {
-					first = err
-				}
-				g.Results[c.p][c.l][c.k] = r
-				done++
-				if s.Progress != nil {
-					s.Progress(done, len(cells))
-				}
-				mu.Unlock()
+	done := 0
+	err := each(s.Workers, len(s.Seeds)*perSeed, func(i int) error { // seed by seed, so that what is done early is comparable
+		p, l, k := i%len(s.Policies), i/len(s.Policies)%len(s.Loads), i/perSeed
+		if _, err := runs.Play(ctx, s.Policies[p], s.Loads[l], s.Seeds[k]); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		if s.Progress != nil {
+			s.Progress(done, len(s.Seeds)*perSeed)
+		}
+		return nil
+	})
+	g := &Grid{Study: s, Results: make([][][]*Result, len(s.Policies))}
+	for p, policy := range s.Policies {
+		g.Results[p] = make([][]*Result, len(s.Loads))
+		for l, load := range s.Loads {
+			for _, seed := range s.Seeds {
+				g.Results[p][l] = append(g.Results[p][l], runs.Result(policy, load, seed))
 			}
-		})
+		}
 	}
-	wg.Wait()
-	if first == nil {
-		first = ctx.Err()
-	}
-	return g, first
+	return g, err
 }
 
 // Metric is one figure of a result.

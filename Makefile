@@ -17,7 +17,7 @@ test: $(PRESAGE_ENVOY)
 
 # The packages with goroutines, under the race detector; the ledger twenty times over.
 race:
-	go test -race ./cmd/... ./features/... ./router/... ./lab/bench/... ./lab/demo/... ./lab/emulator/... ./lab/gateway/... ./training/trace ./models
+	go test -race ./cmd/... ./features/... ./router/... ./lab/bench/... ./lab/demo/... ./lab/emulator/... ./lab/gateway/... ./lab/load/... ./training/trace ./models
 	go test -race -count=20 ./features/fleet
 
 # Every fuzz target for FUZZTIME each.

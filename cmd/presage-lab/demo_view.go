@@ -9,6 +9,7 @@ import (
 	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/lab/demo"
 	"github.com/presage-router/presage/lab/gateway"
+	"github.com/presage-router/presage/lab/load"
 )
 
 // demoView shows a demo on a terminal: what runs on stderr, a row for each policy on stdout.
@@ -55,7 +56,7 @@ func length(d time.Duration) string {
 }
 
 // Progress shows how far a policy is.
-func (v *demoView) Progress(policy string, elapsed, total time.Duration, s demo.Score, f demo.Accuracy) {
+func (v *demoView) Progress(policy string, elapsed, total time.Duration, s load.Score, f demo.Accuracy) {
 	line := fmt.Sprintf("%-10s %s  %s  %.0f s", "", policy, v.t.Bar(elapsed.Seconds()/total.Seconds(), 16), elapsed.Seconds())
 	if s.OK > 0 {
 		line += fmt.Sprintf("   TTFT p50 %s  in SLO %s", milliseconds(s.TTFTP50), percent(s.Attainment))
@@ -67,7 +68,7 @@ func (v *demoView) Progress(policy string, elapsed, total time.Duration, s demo.
 }
 
 // Finished prints the policy's row, after the head of the table if it is the first.
-func (v *demoView) Finished(policy string, s demo.Score, failures []error) {
+func (v *demoView) Finished(policy string, s load.Score, failures []error) {
 	if v.width == 0 {
 		for _, name := range v.cfg.Policies {
 			v.width = max(v.width, len(name))
@@ -161,16 +162,20 @@ func newDemoJSON(r *demo.Result) demoJSON {
 	requests, ok := r.Totals()
 	out := demoJSON{Requests: requests, OK: ok, Failed: requests - ok, Policies: make(map[string]scoreJSON, len(r.Scores))}
 	for name, s := range r.Scores {
-		out.Policies[name] = scoreJSON{
-			Requests: s.Requests, OK: s.OK,
-			TTFTP50: number(s.TTFTP50 * 1e3), TTFTP90: number(s.TTFTP90 * 1e3), TTFTP99: number(s.TTFTP99 * 1e3),
-			ITLP50: number(s.ITLP50 * 1e3), E2EMean: number(s.E2EMean * 1e3),
-			Goodput: s.Goodput, Attainment: number(s.Attainment), HitRatio: number(s.HitRatio), TokensPerSecond: s.TokensPerSecond,
-		}
+		out.Policies[name] = newScoreJSON(&s)
 	}
 	a := &r.Accuracy
 	out.Predictor = predictorJSON{TTFT: number(a.TTFT), ITL: number(a.ITL), Coverage90: number(a.Coverage90), Requests: a.Compared}
 	return out
+}
+
+func newScoreJSON(s *load.Score) scoreJSON {
+	return scoreJSON{
+		Requests: s.Requests, OK: s.OK,
+		TTFTP50: number(s.TTFTP50 * 1e3), TTFTP90: number(s.TTFTP90 * 1e3), TTFTP99: number(s.TTFTP99 * 1e3),
+		ITLP50: number(s.ITLP50 * 1e3), E2EMean: number(s.E2EMean * 1e3),
+		Goodput: s.Goodput, Attainment: number(s.Attainment), HitRatio: number(s.HitRatio), TokensPerSecond: s.TokensPerSecond,
+	}
 }
 
 func number(v float64) *float64 {

@@ -17,6 +17,7 @@ func main() {
 type grammar struct {
 	Demo    demoCommand    `cmd:"" help:"Show policies at work: emulated engines, the real service, a gateway, load."`
 	Emulate emulateCommand `cmd:"" help:"Serve one emulated engine."`
+	Load    loadCommand    `cmd:"" help:"Send requests to a gateway or an engine and time the answers."`
 	Bench   benchCommand   `cmd:"" help:"Measure what the service costs."`
 
 	Foresee   foreseeCommand   `cmd:"" help:"Compare forecasts with what engines would really have done, on every endpoint."`
@@ -33,6 +34,7 @@ type grammar struct {
 var examples = map[string]string{
 	"":              "presage-lab demo",
 	"demo":          "presage-lab demo --duration 20s",
+	"load":          "presage-lab load --target http://127.0.0.1:10000 --model llama-3.1-8b",
 	"bench":         "presage-lab bench extproc --body 2048",
 	"bench decide":  "presage-lab bench decide --endpoints 100",
 	"bench extproc": "presage-lab bench extproc --endpoints 8 --body 2048",

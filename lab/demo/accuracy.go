@@ -71,3 +71,10 @@ func accuracy(all []audited) Accuracy {
 	}
 	return Accuracy{TTFT: ratio(sum[0], n[0]), ITL: ratio(sum[1], n[1]), Coverage90: ratio(within, n[0]+n[1]), Compared: len(all)}
 }
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return math.NaN()
+	}
+	return a / b
+}

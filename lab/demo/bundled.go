@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/presage-router/presage/lab/load"
 )
 
 // The bundled workload: assistants with long system prompts. Together the prefixes need five
@@ -17,6 +19,12 @@ const (
 	blockSize    = 16
 )
 
+// Workload is what the policies are given to do.
+type Workload struct {
+	load.Workload
+	Blocks int // KV blocks of each engine, the null block included; 0: the GPU's own
+}
+
 // Bundled makes the bundled workload: Poisson arrivals, each with the prefix of one of 64 groups
 // (Zipf) and a question and an answer of log-normal lengths. Equal seeds make equal workloads.
 func Bundled(d time.Duration, seed uint64) *Workload {
@@ -28,8 +36,10 @@ func Bundled(d time.Duration, seed uint64) *Workload {
 		weights[i] = sum
 	}
 	w := &Workload{
-		About: "64 prefixes of 2,048 tokens", Duration: d,
-		SLO:    SLO{TTFT: 150 * time.Millisecond, ITL: 25 * time.Millisecond},
+		Workload: load.Workload{
+			About: "64 prefixes of 2,048 tokens", Duration: d,
+			SLO: load.SLO{TTFT: 150 * time.Millisecond, ITL: 25 * time.Millisecond},
+		},
 		Blocks: int(math.Ceil(prefixTokens/prefixShare/blockSize)) + 1,
 	}
 	length := func(median, sigma float64, low, high int) int {
@@ -44,9 +54,9 @@ func Bundled(d time.Duration, seed uint64) *Workload {
 		for weights[g] < u {
 			g++
 		}
-		w.Jobs = append(w.Jobs, Job{
+		w.Jobs = append(w.Jobs, load.Job{
 			At: at, Chat: true,
-			Parts:  []Part{{seed + uint64(g), prefixTokens}, {r.Uint64(), length(60, 0.6, 8, 300)}},
+			Parts:  []load.Part{{Seed: seed + uint64(g), Tokens: prefixTokens}, {Seed: r.Uint64(), Tokens: length(60, 0.6, 8, 300)}},
 			Output: length(30, 0.5, 8, 120),
 		})
 	}

@@ -3,10 +3,10 @@ package demo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/presage-router/presage/lab/gateway"
+	"github.com/presage-router/presage/lab/load"
 )
 
 // Config describes a demo. All fields but those with a default must be set.
@@ -29,9 +29,9 @@ type View interface {
 	// Ready tells that everything runs for the first time.
 	Ready(Setup)
 	// Progress tells how far a policy is, a few times a second.
-	Progress(policy string, elapsed, total time.Duration, soFar Score, forecasts Accuracy)
+	Progress(policy string, elapsed, total time.Duration, soFar load.Score, forecasts Accuracy)
 	// Finished tells a policy's result and the errors of its failed requests, at most a few.
-	Finished(policy string, s Score, failures []error)
+	Finished(policy string, s load.Score, failures []error)
 }
 
 // Setup is what was started, where, and how long it took.
@@ -45,7 +45,7 @@ type Setup struct {
 // Result is what the policies achieved.
 type Result struct {
 	Policies []string // those that were finished, in order
-	Scores   map[string]Score
+	Scores   map[string]load.Score
 	Accuracy Accuracy // of the forecasts under all policies; each policy's service begins knowing nothing
 }
 
@@ -60,7 +60,7 @@ func (r *Result) Totals() (requests, ok int) {
 // Run runs the policies one after another. The result holds those that were finished, with an error
 // too: that of ctx when it ended.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
-	r := &Result{Scores: map[string]Score{}, Accuracy: accuracy(nil)}
+	r := &Result{Scores: map[string]load.Score{}, Accuracy: accuracy(nil)}
 	if cfg.Speed <= 0 {
 		cfg.Speed = 1
 	}
@@ -92,12 +92,12 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		if err != nil {
 			return r, err
 		}
-		sc := score(outcomes, cfg.Workload.SLO, cfg.sent())
+		sc := load.Sum(outcomes, cfg.Workload.SLO, cfg.sent())
 		audits = append(audits, s.audit.learned()...)
 		r.Accuracy = accuracy(audits)
 		r.Policies = append(r.Policies, policy)
 		r.Scores[policy] = sc
-		cfg.View.Finished(policy, sc, failures(outcomes))
+		cfg.View.Finished(policy, sc, load.Failures(outcomes))
 	}
 	return r, nil
 }
@@ -111,46 +111,27 @@ func (c *Config) sent() time.Duration {
 }
 
 // drive sends the workload to a stack and reports on the way.
-func drive(ctx context.Context, cfg *Config, s *stack, policy string) []Outcome {
-	c := newClient(s.url, cfg.Model, cfg.Speed, cfg.Workload.SLO)
-	defer c.close()
-	var t tally
+func drive(ctx context.Context, cfg *Config, s *stack, policy string) []load.Outcome {
+	c := load.NewClient(s.url, cfg.Model, cfg.Workload.SLO)
+	c.Speed = cfg.Speed
+	defer c.Close()
+	var t load.Tally
 	total := scale(cfg.sent(), cfg.Speed)
 	done := make(chan struct{})
 	began := time.Now()
 	go func() {
 		defer close(done)
-		send(ctx, c, cfg.Workload, total, &t)
+		c.Send(ctx, &cfg.Workload.Workload, total, &t)
 	}()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
 		case <-done:
-			return t.outcomes
+			return t.Outcomes()
 		case <-tick.C:
 			elapsed := min(time.Since(began), total)
-			cfg.View.Progress(policy, elapsed, total, t.soFar(cfg.Workload.SLO, elapsed), accuracy(s.audit.learned()))
+			cfg.View.Progress(policy, elapsed, total, t.SoFar(cfg.Workload.SLO, elapsed), accuracy(s.audit.learned()))
 		}
 	}
-}
-
-// failures are the first few different errors of the outcomes.
-func failures(outcomes []Outcome) []error {
-	const few = 3
-	var out []error
-	seen := map[string]int{}
-	for i := range outcomes {
-		if err := outcomes[i].Err; err != nil {
-			if seen[err.Error()]++; seen[err.Error()] == 1 && len(out) < few {
-				out = append(out, err)
-			}
-		}
-	}
-	for i, err := range out {
-		if n := seen[err.Error()]; n > 1 {
-			out[i] = fmt.Errorf("%w (%d times)", err, n)
-		}
-	}
-	return out
 }

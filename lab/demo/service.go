@@ -2,6 +2,7 @@ package demo
 
 import (
 	"github.com/presage-router/presage/features/fleet"
+	"github.com/presage-router/presage/lab/load"
 	"github.com/presage-router/presage/router"
 )
 
@@ -11,8 +12,8 @@ type Settings struct {
 	Health         string            // of the gRPC health service, for Envoy's health checks
 	Endpoints      []*fleet.Endpoint // the emulated engines
 	Policy         string
-	SLO            SLO // default, on the wall clock
-	Answers        int // endpoints per answer
+	SLO            load.SLO // default, on the wall clock
+	Answers        int      // endpoints per answer
 	Seed           uint64
 	Observer       router.Observer // receives every finished request
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/presage-router/presage/lab/gateway"
+	"github.com/presage-router/presage/lab/load"
 )
 
 // Addresses are where everything listens, the same for every policy.
@@ -78,7 +79,7 @@ func (s *stack) start(ctx context.Context, cfg *Config, at *Addresses, policy st
 	if cfg.Destination == gateway.OriginalDst {
 		answers = 1 // it takes no list
 	}
-	wall := SLO{scale(cfg.Workload.SLO.TTFT, cfg.Speed), scale(cfg.Workload.SLO.ITL, cfg.Speed)}
+	wall := load.SLO{TTFT: scale(cfg.Workload.SLO.TTFT, cfg.Speed), ITL: scale(cfg.Workload.SLO.ITL, cfg.Speed)}
 	s.service, err = cfg.Start(Settings{
 		ExtProc: at.ExtProc, Health: at.Health, Admin: at.Admin, Endpoints: s.engines.endpoints,
 		Policy: policy, SLO: wall, Answers: answers, Seed: cfg.Seed, Observer: &s.audit,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/presage-router/presage/datasets"
+	"github.com/presage-router/presage/lab/load"
 )
 
 // Limits of replayed requests: what the emulated engines take.
@@ -23,10 +24,10 @@ func Replay(path string, window time.Duration) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Workload{
+	w := &Workload{Workload: load.Workload{
 		About: filepath.Base(path), Duration: window,
-		SLO: SLO{TTFT: 2 * time.Second, ITL: 50 * time.Millisecond},
-	}
+		SLO: load.SLO{TTFT: 2 * time.Second, ITL: 50 * time.Millisecond},
+	}}
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		at := time.Duration(row.Arrival * float64(time.Second))
@@ -41,7 +42,7 @@ func Replay(path string, window time.Duration) (*Workload, error) {
 			return nil, fmt.Errorf("%s:%d: %d prompt and %d output tokens are more than the emulated engines take (%d, %d); shorten the window",
 				path, row.Line, row.Prompt, row.Output, maxPrompt, maxOutput)
 		}
-		w.Jobs = append(w.Jobs, Job{At: at, Parts: parts(row, i), Output: row.Output})
+		w.Jobs = append(w.Jobs, load.Job{At: at, Parts: parts(row, i), Output: row.Output})
 	}
 	if len(w.Jobs) == 0 {
 		return nil, fmt.Errorf("%s: no request in the first %v that has a prompt and an answer; give a longer --window or another trace", path, window)
@@ -50,19 +51,19 @@ func Replay(path string, window time.Duration) (*Workload, error) {
 }
 
 // parts is the prompt of a row: its blocks, cut to its length, then text of its own.
-func parts(row *datasets.Row, i int) []Part {
-	var out []Part
+func parts(row *datasets.Row, i int) []load.Part {
+	var out []load.Part
 	left := row.Prompt
 	for _, id := range row.Blocks {
 		n := min(left, row.BlockTokens)
 		if n < 1 {
 			break
 		}
-		out = append(out, Part{Seed: id ^ 0x6d6f6f6e, Tokens: n})
+		out = append(out, load.Part{Seed: id ^ 0x6d6f6f6e, Tokens: n})
 		left -= n
 	}
 	if left > 0 {
-		out = append(out, Part{Seed: math.MaxUint64 - uint64(i), Tokens: left})
+		out = append(out, load.Part{Seed: math.MaxUint64 - uint64(i), Tokens: left})
 	}
 	return out
 }

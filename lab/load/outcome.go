@@ -1,6 +1,7 @@
-package demo
+package load
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 // Outcome is what a client saw of one request. Times are on the engines' clock, from when the
 // request was due.
 type Outcome struct {
+	At     time.Duration // when it was due, from the start
 	Err    error         // nil: a complete answer of the expected length
 	TTFT   time.Duration // first token
 	ITL    time.Duration // mean gap between tokens after the first; 0: one token
@@ -29,7 +31,8 @@ func (o *Outcome) met(s SLO) bool {
 type Score struct {
 	Requests, OK              int
 	TTFTP50, TTFTP90, TTFTP99 float64 // seconds
-	ITLP50                    float64 // seconds
+	ITLP50, ITLP90            float64 // seconds
+	TTFTMean                  float64 // seconds
 	E2EMean                   float64 // seconds
 	Goodput                   float64 // requests per second that kept the SLO
 	Attainment                float64 // share of requests that kept it
@@ -37,8 +40,8 @@ type Score struct {
 	TokensPerSecond           float64 // of answers
 }
 
-// score sums up the outcomes of d of traffic.
-func score(outcomes []Outcome, slo SLO, d time.Duration) Score {
+// Sum sums up the outcomes of d of traffic.
+func Sum(outcomes []Outcome, slo SLO, d time.Duration) Score {
 	s := Score{Requests: len(outcomes)}
 	var ttft, itl []float64
 	var met, prompt, cached, output int
@@ -61,7 +64,9 @@ func score(outcomes []Outcome, slo SLO, d time.Duration) Score {
 	}
 	q := stat.Quantiles(ttft, .5, .9, .99)
 	s.TTFTP50, s.TTFTP90, s.TTFTP99 = q[0], q[1], q[2]
-	s.ITLP50 = stat.Median(itl)
+	g := stat.Quantiles(itl, .5, .9)
+	s.ITLP50, s.ITLP90 = g[0], g[1]
+	s.TTFTMean = stat.Mean(ttft)
 	s.E2EMean = ratio(e2e, float64(s.OK))
 	s.Attainment = ratio(float64(met), float64(len(outcomes)))
 	s.HitRatio = ratio(float64(cached), float64(prompt))
@@ -76,4 +81,24 @@ func ratio(a, b float64) float64 {
 		return math.NaN()
 	}
 	return a / b
+}
+
+// Failures are the first few different errors of the outcomes.
+func Failures(outcomes []Outcome) []error {
+	const few = 3
+	var out []error
+	seen := map[string]int{}
+	for i := range outcomes {
+		if err := outcomes[i].Err; err != nil {
+			if seen[err.Error()]++; seen[err.Error()] == 1 && len(out) < few {
+				out = append(out, err)
+			}
+		}
+	}
+	for i, err := range out {
+		if n := seen[err.Error()]; n > 1 {
+			out[i] = fmt.Errorf("%w (%d times)", err, n)
+		}
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package demo
+package load
 
 import (
 	"bufio"
@@ -14,39 +14,44 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// client sends requests to a gateway and watches the answers.
-type client struct {
-	http  *http.Client
-	url   string // of the gateway
-	model string
-	speed float64
-	slo   SLO
+// Client sends requests to a gateway and watches the answers.
+type Client struct {
+	Target string  // URL of the gateway, without a path
+	Model  string  // as requests name it
+	Kind   Kind    // of the engines
+	Speed  float64 // engine seconds per second; all times of workloads and outcomes are the engines'
+	SLO    SLO     // sent with each request
+	Most   int     // requests open at a time; one that is due meanwhile fails; 0: any number
+
+	http *http.Client
 }
 
-func newClient(url, model string, speed float64, slo SLO) *client {
-	return &client{
+// NewClient makes a client of engines that run in real time.
+func NewClient(target, model string, slo SLO) *Client {
+	return &Client{
+		Target: target, Model: model, Speed: 1, SLO: slo,
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true}},
-		url:  url, model: model, speed: speed, slo: slo,
 	}
 }
 
-func (c *client) close() { c.http.CloseIdleConnections() }
+// Close closes the idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // do sends one job that was due at the given time and reads its answer to the end.
-func (c *client) do(ctx context.Context, j *Job, due time.Time) Outcome {
-	var o Outcome
+func (c *Client) do(ctx context.Context, j *Job, due time.Time) Outcome {
+	o := Outcome{At: j.At}
 	path := "/v1/completions"
 	if j.Chat {
 		path = "/v1/chat/completions"
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(j.body(c.model)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Target+path, bytes.NewReader(j.body(c.Model, c.Kind)))
 	if err != nil {
 		o.Err = err
 		return o
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-Slo-Ttft-Ms", c.milliseconds(c.slo.TTFT))
-	req.Header.Set("X-Slo-Tpot-Ms", c.milliseconds(c.slo.ITL))
+	req.Header.Set("X-Slo-Ttft-Ms", c.milliseconds(c.SLO.TTFT))
+	req.Header.Set("X-Slo-Tpot-Ms", c.milliseconds(c.SLO.ITL))
 	resp, err := c.http.Do(req)
 	if err != nil {
 		o.Err = err
@@ -66,8 +71,8 @@ func (c *client) do(ctx context.Context, j *Job, due time.Time) Outcome {
 }
 
 // milliseconds is a limit as the service must keep it while its engines run at the given speed.
-func (c *client) milliseconds(d time.Duration) string {
-	return strconv.FormatFloat(max(1, float64(d.Milliseconds())/c.speed), 'f', 0, 64)
+func (c *Client) milliseconds(d time.Duration) string {
+	return strconv.FormatFloat(max(1, float64(d.Milliseconds())/c.Speed), 'f', 0, 64)
 }
 
 // event is what is read of a chunk of the stream.
@@ -96,7 +101,7 @@ const maxLine = 1 << 20
 var errTruncated = errors.New("the answer ended without [DONE]")
 
 // read follows the stream of an answer.
-func (c *client) read(body io.Reader, o *Outcome, due time.Time) error {
+func (c *Client) read(body io.Reader, o *Outcome, due time.Time) error {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(make([]byte, 0, 4096), maxLine)
 	tokens := 0
@@ -139,6 +144,6 @@ func (c *client) read(body io.Reader, o *Outcome, due time.Time) error {
 }
 
 // since is the time from due to now on the engines' clock.
-func (c *client) since(due time.Time) time.Duration {
-	return time.Duration(float64(time.Since(due)) * c.speed)
+func (c *Client) since(due time.Time) time.Duration {
+	return time.Duration(float64(time.Since(due)) * c.Speed)
 }

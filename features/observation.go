@@ -26,6 +26,7 @@ type Observation struct {
 	Picked   string // where the decision sent it
 	Policy   string // the policy that decided
 	Arm      string // experiment arm; empty: none
+	Session  uint64 // a hash of the session's id, another one in each process; 0: no session
 
 	X      Vector   // the request on the picked endpoint; Schema says what the numbers mean
 	Schema SchemaID // empty: there is no vector
@@ -34,6 +35,7 @@ type Observation struct {
 	Said   Said     // by whom
 
 	Propensity float64        // probability with which the policy picks this endpoint in this state, (0,1]
+	Choice     Choice         // what it was drawn from; zero: it was not drawn to explore
 	State      fleet.Inflight // ledger of the picked endpoint just before the decision
 	Load       fleet.Load     // last scrape of the picked endpoint at the decision; names of adapters left out
 	HitBlocks  int            // prefix blocks believed cached on the picked endpoint
@@ -52,6 +54,17 @@ type Observation struct {
 	E2E    time.Duration // end since the decision
 	Cause  fleet.Cause
 	Status int // HTTP status of the answer; 0: none seen
+}
+
+// MostExplored is how many endpoints an exploring policy draws from at most.
+const MostExplored = 4
+
+// Choice is what an exploring policy drew an endpoint from: its own pick and the next best by its
+// costs. Off-policy estimates are made from it.
+type Choice struct {
+	Among int                   // endpoints that could be drawn, at most MostExplored; 0: nothing was drawn
+	Rank  int                   // of the endpoint that was; 0: the policy's own pick
+	TTFT  [MostExplored]float32 // foretold of each, in order of rank: the mean, in seconds; 0: nothing was foretold
 }
 
 // Comparable reports whether the times of the request can be held against what was foretold of it: it

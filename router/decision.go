@@ -18,6 +18,7 @@ type Decision struct {
 	Fallback   []int   // further endpoints in order of preference, for gateways that retry
 	Propensity float64 // probability of this pick in this state, (0,1]
 	Why        Explanation
+	Choice     features.Choice // what an exploring policy drew from; zero: it did not draw
 
 	// Fore is what is foretold of the request on the picked endpoint; zero: nothing. The router fills it in
 	// after the policy has decided.
@@ -28,7 +29,7 @@ type Decision struct {
 func (d *Decision) Reset() {
 	d.Policy, d.Failed, d.Failure, d.Arm, d.Index, d.Prefill, d.Propensity = "", "", "", "", -1, -1, 0
 	d.Fallback = d.Fallback[:0]
-	d.Fore = features.Forecast{}
+	d.Fore, d.Choice = features.Forecast{}, features.Choice{}
 	d.Why.Reset()
 }
 

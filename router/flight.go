@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/features/request"
@@ -98,7 +100,7 @@ func (f *Flight) begin(r *Router, a *Ask, id ID, ref fleet.Ref, ticket fleet.Tic
 		At: a.Now, API: a.Req.API, Model: a.Req.Model, Adapter: a.Req.Adapter, Stream: a.Req.Stream,
 		SLO: a.Req.SLO, Priority: a.Req.Priority,
 		Endpoint: s.Name, Picked: s.Name, Policy: d.Policy, Arm: d.Arm,
-		Propensity: d.Propensity, State: s.Inflight, Load: *s.Load,
+		Session: r.session(a.Req.Session), Propensity: d.Propensity, Choice: d.Choice, State: s.Inflight, Load: *s.Load,
 		HitBlocks: int(q.Hits[d.Index]), HitTokens: a.Req.CachedTokens(int(q.Hits[d.Index])), Blocks: len(a.Req.Blocks),
 		MaxTokens: a.Req.MaxTokens, PromptTokens: a.Req.PromptTokens, ExactPrompt: a.Req.ExactTokens,
 		CachedTokens: features.Unknown, OutputTokens: features.Unknown,
@@ -109,6 +111,17 @@ func (f *Flight) begin(r *Router, a *Ask, id ID, ref fleet.Ref, ticket fleet.Tic
 	}
 	d.Fore = f.obs.Fore
 	f.obs.Load.RunningLoRA, f.obs.Load.WaitingLoRA = nil, nil
+}
+
+// session is how records name a session: by a hash that tells nobody else which one it is.
+func (r *Router) session(id string) uint64 {
+	if id == "" {
+		return 0
+	}
+	var h xxhash.Digest
+	h.ResetWithSeed(r.salt)
+	_, _ = h.WriteString(id) // cannot fail
+	return max(h.Sum64(), 1)
 }
 
 // Open reports whether the request was routed and has not ended.

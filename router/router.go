@@ -98,6 +98,7 @@ type Router struct {
 	policy atomic.Pointer[Policy]
 	nextID atomic.Uint64
 	epoch  uint32 // random part of decision ids
+	salt   uint64 // of the hashes of sessions in records
 
 	Fallbacks atomic.Uint64 // decisions the policy failed to make: see [Decision.Failure]
 	lastPanic atomic.Pointer[string]
@@ -117,6 +118,7 @@ type Router struct {
 func New(o Options) *Router {
 	r := &Router{opts: o, rand: rand.New(rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15))}
 	r.epoch = r.rand.Uint32()
+	r.salt = rand.New(rand.NewPCG(o.Seed, 0x5851f42d4c957f2d)).Uint64() // a stream of its own
 	r.policy.Store(&o.Policy)
 	return r
 }

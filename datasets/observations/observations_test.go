@@ -26,6 +26,7 @@ func sample(n int) *features.Observation {
 		Priority: -3, Endpoint: "h100-1", Picked: "h100-1", Policy: "predictive", Arm: "a", Schema: features.Schema(),
 		Where:      features.Where{Class: unique.Make(fleet.Class{Model: "llama-3.1-8b", GPU: "H100", Engine: "vllm", TP: 1}), Slot: 3, Instance: 17},
 		Propensity: .95, HitBlocks: 4, HitTokens: 256, Blocks: 9, MaxTokens: 512, PromptTokens: n, ExactPrompt: true,
+		Session: 1 << 63, Choice: features.Choice{Among: 3, Rank: 1, TTFT: [features.MostExplored]float32{.1, .15, 0}},
 		CachedTokens: 128, OutputTokens: 77, ExactOutput: true, TTFT: 83*time.Millisecond + 7, ITL: 11 * time.Millisecond,
 		E2E: 930 * time.Millisecond, Cause: fleet.Complete, Status: 200,
 		Fore: features.Forecast{

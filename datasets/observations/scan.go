@@ -142,7 +142,7 @@ func (rep *Report) parquet(f *os.File, each func(*features.Observation) error) (
 	if v, ok := file.Lookup(keyVersion); !ok {
 		return fmt.Errorf("%s: %w: its metadata lacks %s; make one with presage-train export", rep.File, ErrForeign, keyVersion)
 	} else if v != version {
-		return fmt.Errorf("%s: version %.20q, this program reads %s", rep.File, v, version)
+		return fmt.Errorf("%s: version %.20q, this program reads %s; export it again, or as .jsonl", rep.File, v, version)
 	}
 	if got, want := file.Schema().String(), parquet.SchemaOf(record.Record{}).String(); got != want {
 		return fmt.Errorf("%s: its columns are not those of version %s", rep.File, version)

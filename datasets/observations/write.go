@@ -39,7 +39,7 @@ const (
 const (
 	keyVersion  = "presage.observations"
 	keyFeatures = "presage.features"
-	version     = "1"
+	version     = "2"
 )
 
 const rowGroup = 50_000 // rows

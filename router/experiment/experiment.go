@@ -202,7 +202,7 @@ func (e *Experiment) Observe(o *features.Observation) {
 	if as < 0 {
 		return
 	}
-	r, ok := resultOf(o)
+	r, ok := ResultOf(o)
 	if !ok {
 		return
 	}
@@ -216,7 +216,7 @@ func (e *Experiment) Observe(o *features.Observation) {
 }
 
 // judge gives a result to the guardrails and returns the trip that follows, if one does.
-func (e *Experiment) judge(as int, r *result) *Trip {
+func (e *Experiment) judge(as int, r *Result) *Trip {
 	if as == len(e.opts.Arms) || e.trip.Load() != nil {
 		return nil
 	}
@@ -256,14 +256,14 @@ func (e *Experiment) Tick(now time.Time, s *fleet.Snapshot) {
 	}
 }
 
-func (l *Ledger) add(r *result) {
+func (l *Ledger) add(r *Result) {
 	l.Ended++
-	if r.failed {
+	if r.Failed {
 		l.Failed++
 	}
-	if r.slo {
+	if r.SLO {
 		l.SLO++
-		if r.met {
+		if r.Met {
 			l.Met++
 		}
 	}

@@ -80,22 +80,22 @@ func (t Trip) String() string {
 	return fmt.Sprintf("%s: arm %s is worse than control %s: %s, where %s are allowed", t.Metric, t.Arm, t.Control, harm, margin)
 }
 
-// result is what one ended request says about its arm.
-type result struct {
-	at     time.Time
-	failed bool
-	slo    bool // it carried one
-	met    bool
-	ttft   time.Duration // 0: there was no token
+// Result is what one ended request says about its arm.
+type Result struct {
+	At     time.Time // of the end
+	Failed bool
+	SLO    bool // it carried one
+	Met    bool
+	TTFT   time.Duration // 0: there was no token
 }
 
-// resultOf judges an observation. Requests that fail by the client's fault, and those that clients
+// ResultOf judges an observation. Requests that fail by the client's fault, and those that clients
 // gave up before their SLO was missed, say nothing.
-func resultOf(o *features.Observation) (r result, ok bool) {
-	r = result{at: o.At.Add(o.E2E), slo: o.SLO != (request.SLO{}), ttft: o.TTFT}
+func ResultOf(o *features.Observation) (r Result, ok bool) {
+	r = Result{At: o.At.Add(o.E2E), SLO: o.SLO != (request.SLO{}), TTFT: o.TTFT}
 	switch o.Cause {
 	case fleet.Complete:
-		r.met = r.slo && !over(o.TTFT, o.SLO.TTFT) && !over(o.ITL, o.SLO.ITL) && !over(o.E2E, o.SLO.E2E)
+		r.Met = r.SLO && !over(o.TTFT, o.SLO.TTFT) && !over(o.ITL, o.SLO.ITL) && !over(o.E2E, o.SLO.E2E)
 		return r, true
 	case fleet.ClientGone:
 		late := o.TTFT == 0 && over(o.E2E, o.SLO.TTFT) || over(o.TTFT, o.SLO.TTFT) || over(o.E2E, o.SLO.E2E)
@@ -106,7 +106,7 @@ func resultOf(o *features.Observation) (r result, ok bool) {
 		}
 	case fleet.Open, fleet.Truncated, fleet.Expired, fleet.Internal:
 	}
-	r.failed = true
+	r.Failed = true
 	return r, true
 }
 

@@ -192,10 +192,10 @@ func TestWhatIsJudged(t *testing.T) {
 		"true {failed}":          {Cause: fleet.UpstreamError, Status: 503, SLO: slo},
 		"true {failed} cut":      {Cause: fleet.Truncated, SLO: slo},
 	} {
-		r, ok := resultOf(&o)
+		r, ok := ResultOf(&o)
 		got := fmt.Sprint(ok)
 		if ok {
-			got += map[bool]string{true: " {failed}"}[r.failed] + map[bool]string{true: " {met}"}[r.met] + map[bool]string{true: " {missed}"}[!r.met && !r.failed]
+			got += map[bool]string{true: " {failed}"}[r.Failed] + map[bool]string{true: " {met}"}[r.Met] + map[bool]string{true: " {missed}"}[!r.Met && !r.Failed]
 		}
 		if !strings.HasPrefix(want, got) {
 			t.Errorf("%s: %s", want, got)
@@ -229,7 +229,7 @@ func TestObserveUnderRace(t *testing.T) {
 func TestTimesAreThinnedEvenly(t *testing.T) {
 	var s sums
 	for i := range 5000 {
-		s.add(&result{ttft: time.Duration(i+1) * time.Millisecond})
+		s.add(&Result{TTFT: time.Duration(i+1) * time.Millisecond})
 	}
 	if n := len(s.ttfts); n < mostTTFTs/2 || n > mostTTFTs || s.seen != 5000 {
 		t.Errorf("%d kept of %d", n, s.seen)

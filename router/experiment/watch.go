@@ -64,22 +64,22 @@ func (w *watch) start(rules []Guardrail, least time.Duration, tests []float64) {
 }
 
 // add takes a result in and returns the trip that follows, if one does.
-func (w *watch) add(r *result, control bool) *Trip {
+func (w *watch) add(r *Result, control bool) *Trip {
 	if w.begun.IsZero() {
-		w.begun = r.at
+		w.begun = r.At
 	}
 	s := &w.arm
 	if control {
 		s = &w.ctl
 	}
 	s.add(r)
-	if t := w.hard(r.at); t != nil {
+	if t := w.hard(r.At); t != nil {
 		return t
 	}
-	if r.at.Sub(w.begun) < w.least || w.arm.n < leastCount || w.ctl.n < leastCount {
+	if r.At.Sub(w.begun) < w.least || w.arm.n < leastCount || w.ctl.n < leastCount {
 		return nil
 	}
-	t := w.close(r.at)
+	t := w.close(r.At)
 	w.last = [2]rates{w.arm.rates, w.ctl.rates}
 	w.arm.clear()
 	w.ctl.clear()
@@ -157,18 +157,18 @@ func (g *rule) shown(tests []float64) (mean float64, ok bool) {
 	return mean, mean > tests[n]*stat.SD(g.harms)/math.Sqrt(float64(n))
 }
 
-func (s *sums) add(r *result) {
+func (s *sums) add(r *Result) {
 	s.n++
-	if r.failed {
+	if r.Failed {
 		s.failed++
 	}
-	if r.slo {
+	if r.SLO {
 		s.slo++
-		if r.met {
+		if r.Met {
 			s.met++
 		}
 	}
-	if r.ttft <= 0 {
+	if r.TTFT <= 0 {
 		return
 	}
 	s.stride = max(s.stride, 1)
@@ -181,7 +181,7 @@ func (s *sums) add(r *result) {
 			s.stride *= 2
 		}
 		if s.seen%s.stride == 0 {
-			s.ttfts = append(s.ttfts, r.ttft.Seconds())
+			s.ttfts = append(s.ttfts, r.TTFT.Seconds())
 		}
 	}
 	s.seen++

@@ -12,8 +12,9 @@ import (
 	"github.com/presage-router/presage/features/request"
 )
 
-// rowVersion is that of the written form. A change of the fields is a new version.
-const rowVersion = 1
+// rowVersion is that of the written form. A change of the fields is a new version; rows of version 1,
+// which end before the session, are read too.
+const rowVersion = 2
 
 // What a row cannot be read for; callers count by it.
 var (
@@ -29,6 +30,7 @@ func appendRow(dst []byte, o *features.Observation) ([]byte, error) {
 		return dst, fmt.Errorf("schema %q: this program writes %q: %w", o.Schema, schema, errSchema)
 	}
 	row(&c, o)
+	trial(&c, o)
 	if c.err != nil {
 		return dst, c.err
 	}
@@ -41,12 +43,15 @@ func parseRow(data []byte, o *features.Observation) error {
 	if len(data) == 0 {
 		return errors.New("empty row")
 	}
-	if data[0] != rowVersion {
+	if data[0] < 1 || data[0] > rowVersion {
 		return fmt.Errorf("row version %d: this program reads %d: %w", data[0], rowVersion, errVersion)
 	}
 	*o = features.Observation{}
 	c := codec{buf: data, pos: 1, reading: true}
 	row(&c, o)
+	if data[0] > 1 {
+		trial(&c, o)
+	}
 	if c.err == nil && c.pos != len(data) {
 		c.fail("row", "%d bytes too many", len(data)-c.pos)
 	}
@@ -193,4 +198,17 @@ func outcome(c *codec, o *features.Observation) {
 	c.span("e2e", &o.E2E)
 	natural(c, "cause", &o.Cause, uint64(fleet.Internal))
 	integer(c, "status", &o.Status, 0, 999)
+}
+
+// trial is what an experiment is judged by.
+func trial(c *codec, o *features.Observation) {
+	natural(c, "session", &o.Session, math.MaxUint64)
+	integer(c, "choice.among", &o.Choice.Among, 0, features.MostExplored)
+	if o.Choice.Among == 0 {
+		return
+	}
+	integer(c, "choice.rank", &o.Choice.Rank, 0, int64(o.Choice.Among-1))
+	for i := range o.Choice.Among {
+		c.real32("choice.ttft", &o.Choice.TTFT[i])
+	}
 }

@@ -33,6 +33,7 @@ func sample(at time.Time, n int) *features.Observation {
 			TTFT: features.Prediction{Mean: .1, P50: .09, P90: .2, P99: .4}, ITL: features.Prediction{Mean: .01, P50: .011, P90: .012, P99: .02},
 			Price: features.Price{First: .1, KVWait: .2, Prefill: .3, Gap: .02, Decode: .4, Sigma: .05},
 		},
+		Session: 1 << 63, Choice: features.Choice{Among: 3, Rank: 1, TTFT: [features.MostExplored]float32{.1, .15, 0}},
 		State: fleet.Inflight{
 			Requests: 5, Pending: 2, Streaming: 3, PendingTokens: 900, Uncached: 500, Attention: 12345, HeadUncached: 400, Context: 4096,
 			OldestPending: at.Add(-80 * time.Millisecond), LastBegin: at.Add(-10 * time.Millisecond), LastEnd: at.Add(-time.Hour), Begun: 812, BegunUncached: 99999,
@@ -84,10 +85,29 @@ func TestRowsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
+// TestRowsOfTheFirstVersion: logs from before sessions and choices were kept are read.
+func TestRowsOfTheFirstVersion(t *testing.T) {
+	want := sample(t0, 800)
+	want.Session, want.Choice = 0, features.Choice{}
+	b, err := appendRow(nil, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = b[:len(b)-2] // no session, nothing drawn
+	b[0] = 1
+	var got features.Observation
+	if err := parseRow(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(*want, got, same...); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestEveryFieldIsWritten: a field added to the record must not be lost in the log.
 func TestEveryFieldIsWritten(t *testing.T) {
-	for _, v := range []any{features.Observation{}, fleet.Inflight{}, fleet.Load{}, request.SLO{}, fleet.Class{}, features.Where{}, features.Price{}, features.Prediction{}} {
-		want := map[string]int{"Observation": 34, "Inflight": 15, "Load": 23, "SLO": 3, "Class": 4, "Where": 3, "Price": 6, "Prediction": 4}
+	for _, v := range []any{features.Observation{}, fleet.Inflight{}, fleet.Load{}, request.SLO{}, fleet.Class{}, features.Where{}, features.Price{}, features.Prediction{}, features.Choice{}} {
+		want := map[string]int{"Observation": 36, "Choice": 3, "Inflight": 15, "Load": 23, "SLO": 3, "Class": 4, "Where": 3, "Price": 6, "Prediction": 4}
 		typ := reflect.TypeOf(v)
 		if typ.NumField() != want[typ.Name()] {
 			t.Errorf("%s has %d fields, the row was written for %d: add them to the row under a new version", typ.Name(), typ.NumField(), want[typ.Name()])

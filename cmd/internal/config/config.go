@@ -106,6 +106,7 @@ type Experiment struct {
 	Washout    time.Duration
 	HoldBack   float64
 	Seed       int
+	Explore    map[string]float64 // share of decisions that explore, by arm
 	Guardrails map[string]float64 // margin by metric; nil: the usual ones
 }
 

@@ -120,7 +120,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		SLO: SLO{ITL: 80 * time.Millisecond},
 		Experiment: Experiment{
 			Arms: []Arm{{"mine", 0.75}, {"round-robin", 0.25}}, Control: "round-robin", Unit: "block", Length: 4 * time.Minute, Washout: time.Minute,
-			HoldBack: 0.1, Seed: 7, Guardrails: map[string]float64{"slo": 0.1, "ttft_p90": 2},
+			HoldBack: 0.1, Seed: 7, Explore: map[string]float64{"mine": 0.2}, Guardrails: map[string]float64{"slo": 0.1, "ttft_p90": 2},
 		},
 		Shadow: []string{"least-request"},
 		Models: Models{Dir: "data/models"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/router"
 	"github.com/presage-router/presage/router/experiment"
 )
@@ -25,6 +26,7 @@ func (c *Config) experimentOptions() []option {
 		durationOption("experiment.washout", "Start of a block that counts for no arm: the fleet still carries the last block's work.", &x.Washout, 0, time.Hour),
 		shareOption("experiment.hold_back", "Share of blocks in which the control decides everything, whatever the unit.", &x.HoldBack, 0.5),
 		intOption("experiment.seed", "Salt of the assignment; another one assigns anew.", &x.Seed, 1, math.MaxInt32),
+		exploreOption(&x.Explore),
 		guardrailsOption(&x.Guardrails),
 		shadowOption(&c.Shadow),
 	}
@@ -51,6 +53,22 @@ func shareOption(key, about string, dst *float64, most float64) option {
 			*dst = *v
 		}
 	}}
+}
+
+func exploreOption(dst *map[string]float64) option {
+	return option{
+		key: "experiment.explore", kind: fmt.Sprintf("mapping of arm to number, 0 to %g", experiment.MostExplore), def: "none",
+		about: fmt.Sprintf("Share of an arm's decisions for which the endpoint is drawn from the %d cheapest, so that `presage-lab ab` can tell what the ranking is worth.", features.MostExplored),
+		set: func(d *decoder, key string, n *node) {
+			out := make(map[string]float64)
+			d.pairs(key, n, "a mapping of arm to share", func(at string, e entry) {
+				if v := d.number(at, e.value, experiment.MostExplore); v != nil {
+					out[e.key] = *v
+				}
+			})
+			*dst = out
+		},
+	}
 }
 
 func guardrailsOption(dst *map[string]float64) option {
@@ -132,11 +150,12 @@ func (d *decoder) checkExperiment(c *Config) {
 	case x.Control == "":
 		x.Control = x.Arms[0].Policy
 	case !isArm(x.Control):
-		var arms []string
-		for _, a := range x.Arms {
-			arms = append(arms, a.Policy)
+		d.fault(d.line("experiment.control"), "experiment.control", fmt.Sprintf("%q is no arm", shown(x.Control)), oneOf(x.Control, armNames(x.Arms)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.Explore)) {
+		if at := "experiment.explore." + name; !isArm(name) {
+			d.fault(d.line(at), at, "no such arm", oneOf(name, armNames(x.Arms)))
 		}
-		d.fault(d.line("experiment.control"), "experiment.control", fmt.Sprintf("%q is no arm", shown(x.Control)), oneOf(x.Control, arms))
 	}
 	if d.given("policy") && !isArm(c.Policy) {
 		d.warn(d.line("policy"), "policy", c.Policy+" is not used while there is an experiment without it", "")
@@ -161,6 +180,14 @@ func (d *decoder) faulty(key string) bool {
 	return slices.ContainsFunc(d.problems, func(p Problem) bool { return p.Key == key || strings.HasPrefix(p.Key, key+".") })
 }
 
+func armNames(arms []Arm) []string {
+	var names []string
+	for _, a := range arms {
+		names = append(names, a.Policy)
+	}
+	return names
+}
+
 // Options describe the experiment to the code that runs it; policy makes each arm's own policy.
 func (x *Experiment) Options(policy func(name string) (router.Policy, error)) (experiment.Options, error) {
 	o := experiment.Options{
@@ -169,6 +196,9 @@ func (x *Experiment) Options(policy func(name string) (router.Policy, error)) (e
 	}
 	for _, a := range x.Arms {
 		p, err := policy(a.Policy)
+		if share := x.Explore[a.Policy]; err == nil && share > 0 {
+			p, err = experiment.NewExplorer(p, share)
+		}
 		if err != nil {
 			return o, err
 		}

@@ -34,6 +34,10 @@ type Record struct {
 	Policy     string  `json:"policy" parquet:"policy,dict"`
 	Arm        string  `json:"arm,omitzero" parquet:"arm,dict"`
 	Propensity float64 `json:"propensity" parquet:"propensity"`
+	Session    uint64  `json:"session,omitzero" parquet:"session"`                    // a hash; 0: no session
+	Among      int64   `json:"choice_among,omitzero" parquet:"choice_among"`          // endpoints drawn from; 0: nothing was drawn
+	Rank       int64   `json:"choice_rank,omitzero" parquet:"choice_rank"`            // of the one picked; 0: the policy's own pick
+	ChoiceTTFT numbers `json:"choice_ttft_ms,omitzero" parquet:"choice_ttft_ms,list"` // foretold of each, mean
 
 	Schema      string  `json:"schema" parquet:"schema,dict"`
 	X           numbers `json:"x" parquet:"x,list"`
@@ -73,6 +77,7 @@ func Of(o *features.Observation) Record {
 		ID: o.ID, At: o.At.UTC().Round(0), API: o.API.String(), Model: o.Model, Adapter: o.Adapter, Stream: o.Stream,
 		SLOTTFT: ms(o.SLO.TTFT), SLOITL: ms(o.SLO.ITL), SLOE2E: ms(o.SLO.E2E), Priority: int64(o.Priority),
 		Endpoint: o.Endpoint, Picked: o.Picked, Policy: o.Policy, Arm: o.Arm, Propensity: o.Propensity,
+		Session: o.Session, Among: int64(o.Choice.Among), Rank: int64(o.Choice.Rank), ChoiceTTFT: choiceTimes(&o.Choice),
 		Schema: string(o.Schema), Slot: int64(o.Where.Slot), Instance: o.Where.Instance,
 		HitBlocks: int64(o.HitBlocks), HitTokens: int64(o.HitTokens), Blocks: int64(o.Blocks),
 		PromptTokens: count(o.PromptTokens), ExactPrompt: o.ExactPrompt, CachedTokens: count(o.CachedTokens),
@@ -123,7 +128,7 @@ func (r *Record) Observation(o *features.Observation) error {
 	*o = features.Observation{
 		ID: r.ID, At: r.At, Model: r.Model, Adapter: r.Adapter, Stream: r.Stream, Endpoint: r.Endpoint, Picked: r.Picked,
 		Policy: r.Policy, Arm: r.Arm, Propensity: r.Propensity, Schema: features.SchemaID(r.Schema),
-		ExactPrompt: r.ExactPrompt, ExactOutput: r.ExactOutput, Said: features.Nothing(),
+		Session: r.Session, ExactPrompt: r.ExactPrompt, ExactOutput: r.ExactOutput, Said: features.Nothing(),
 	}
 	c := checker{}
 	o.API = request.API(c.name("api", r.API, int(request.Audio), func(i int) string { return request.API(i).String() }))
@@ -151,10 +156,41 @@ func (r *Record) Observation(o *features.Observation) error {
 	if o.Where.Slot = int32(r.Slot); int64(o.Where.Slot) != r.Slot || r.Slot < -1 {
 		c.fail("slot", r.Slot)
 	}
+	r.choice(&c, &o.Choice)
 	if c.err != nil || r.Schema == "" {
 		return c.err
 	}
 	return r.vectors(o)
+}
+
+func (r *Record) choice(c *checker, to *features.Choice) {
+	if r.Among < 0 || r.Among > features.MostExplored {
+		c.fail("choice_among", r.Among)
+		return
+	}
+	if r.Rank < 0 || r.Rank >= max(r.Among, 1) {
+		c.fail("choice_rank", r.Rank)
+		return
+	}
+	to.Among, to.Rank = int(r.Among), int(r.Rank)
+	if len(r.ChoiceTTFT) == 0 {
+		return
+	}
+	c.vector("choice_ttft_ms", r.ChoiceTTFT, to.TTFT[:to.Among])
+	for i, v := range to.TTFT[:to.Among] {
+		if !(v >= 0 && v <= maxMillis) {
+			c.fail("choice_ttft_ms", v)
+		}
+		to.TTFT[i] = v / 1e3
+	}
+}
+
+func choiceTimes(c *features.Choice) numbers {
+	var out numbers
+	for _, v := range c.TTFT[:c.Among] {
+		out = append(out, 1e3*v)
+	}
+	return out
 }
 
 func (r *Record) vectors(o *features.Observation) error {

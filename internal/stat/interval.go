@@ -82,12 +82,19 @@ func pValue(mean, sd float64, n int) float64 {
 }
 
 // PairsNeeded is the number of pairs that would show a mean difference d between values whose
-// differences have the standard deviation sd, with the given power at the given level:
-// ((z_{(1+level)/2} + z_power)·sd/d)², rounded up. NaN where d is 0.
+// differences have the standard deviation sd, with the given power at the given level, by Student's
+// test at that number: the least n with (t_{(1+level)/2} + t_power)·sd/√n <= |d|, of n-1 degrees of
+// freedom. Power is above 1/2. NaN where d is 0.
 func PairsNeeded(d, sd, level, power float64) float64 {
 	z := distuv.UnitNormal.Quantile((1+level)/2) + distuv.UnitNormal.Quantile(power)
-	if d == 0 {
+	if d == 0 || !(power > .5) {
 		return math.NaN()
 	}
-	return math.Ceil(z * z * sd * sd / (d * d))
+	n := math.Ceil(z * z * sd * sd / (d * d)) // too few by what the estimate of sd costs
+	for n = max(n, 2); n < 1000; n++ {
+		if (StudentT(level, n-1)+StudentT(2*power-1, n-1))*sd/math.Sqrt(n) <= math.Abs(d) {
+			break
+		}
+	}
+	return n
 }

@@ -117,6 +117,9 @@ type Comparison struct {
 	Needed       int       `json:"needed,omitempty"` // seeds in all that would settle Diff at 80 % power, where it is not settled
 	Values       []float64 `json:"values"`           // difference of each seed
 	Verdict      Verdict   `json:"verdict"`
+
+	base float64 // mean of B, without its sign
+	good int     // as of Measure
 }
 
 // Verdict is what a comparison says of A.

@@ -5,6 +5,7 @@ package report
 type Comparison struct {
 	Scope    Scope    `json:"scope"`
 	Ours     string   `json:"ours"`     // policy that the others are held against, A of the verdict
+	Against  string   `json:"against"`  // B of the verdict; empty: the best of the others by the primary metric
 	Primary  Primary  `json:"primary"`  // the one metric that the verdict is about
 	Policies []Policy `json:"policies"` // rows of the table, ours among them
 	Versus   []Versus `json:"versus"`   // ours minus each other policy
@@ -16,6 +17,7 @@ type Comparison struct {
 	// Classes are differences by class of requests: exploratory, P adjusted by Holm over all of them.
 	Classes []Slice `json:"classes,omitempty"`
 
+	Control     *Control     `json:"control,omitempty"` // nil: none was played
 	Captured    *Captured    `json:"captured,omitempty"`
 	Reliability *Reliability `json:"reliability,omitempty"`
 	Timelines   []Timeline   `json:"timelines,omitempty"`
@@ -57,8 +59,15 @@ type Policy struct {
 	LoadCV    Value    `json:"load_cv"`      // of requests per engine
 	// Tuning says where the weights come from, as "llm-d v0.4 defaults 3/2/2" or "no weights"; empty is
 	// written "untuned".
-	Tuning  string `json:"tuning,omitempty"`
-	Control bool   `json:"control,omitempty"` // the negative control, that must lose: always-busiest
+	Tuning string `json:"tuning,omitempty"`
+}
+
+// Control is the arm that must lose, always-busiest: if it does not, nothing of the comparison may be read.
+type Control struct {
+	Policy  string   `json:"policy"`
+	Against string   `json:"against"`
+	Load    Value    `json:"load"`   // factor on the scenario's rate
+	Behind  Interval `json:"behind"` // attainment of Against minus that of the control, percentage points
 }
 
 // Knee says how a sustained rate was found.

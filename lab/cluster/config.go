@@ -40,7 +40,7 @@ type Config struct {
 	// of all routers, drawn by Seed. Observer, Recorder, Ticker, Seer and Forecast serve them all.
 	Peers      []Peer
 	LabelDelay time.Duration // forecasts rest on what learners knew so long ago
-	Untaught   bool          // learners foretell by their priors and are taught nothing
+	Untaught   bool          // learners are taught lengths of answers and cache hits, but no time: they foretell by their priors
 	Unlabelled bool          // endpoints tell neither GPU nor width: those of one model are of one class
 	Seed       uint64        // of the policy's draws, of the noise of engines, of their faults
 	SingleStep bool          // no macro-steps

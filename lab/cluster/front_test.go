@@ -98,18 +98,15 @@ func TestPeersKnowOnlyTheirOwn(t *testing.T) {
 	}
 }
 
-// TestLateLabels: with labels an hour late forecasts are those of a learner that is taught nothing;
-// with labels 2 s late they are, for 2 s, and then they are not.
+// TestLateLabels: with labels an hour late forecasts are those of the prior to the end; with labels
+// 2 s late they are, for 2 s, and then they are not.
 func TestLateLabels(t *testing.T) {
-	play := func(delay time.Duration, untaught bool) []float32 {
+	play := func(delay time.Duration) []float32 {
 		l := predictiveLooker(t)
-		records(t, Config{Nodes: h100s(t, 1), Policy: l, Learner: learner(), LabelDelay: delay, Untaught: untaught}, even(200, 1))
+		records(t, Config{Nodes: h100s(t, 1), Policy: l, Learner: learner(), LabelDelay: delay}, even(200, 1))
 		return l.said
 	}
-	never, hour, late, now := play(0, true), play(time.Hour, false), play(2*time.Second, false), play(0, false)
-	if diff := cmp.Diff(never, hour); diff != "" {
-		t.Errorf("labels an hour late teach something: %s", diff)
-	}
+	never, late, now := play(time.Hour), play(2*time.Second), play(0)
 	same := func(a, b []float32) int {
 		for i := range a {
 			if a[i] != b[i] {
@@ -123,6 +120,22 @@ func TestLateLabels(t *testing.T) {
 	}
 	if n := same(never, now); n >= same(never, late) {
 		t.Errorf("labels at once are first seen at decision %d", n)
+	}
+}
+
+// TestUntaught: a learner that is taught no time foretells by its prior to the end, but knows how long
+// answers are.
+func TestUntaught(t *testing.T) {
+	for _, untaught := range []bool{false, true} {
+		know := learner()
+		records(t, Config{Nodes: h100s(t, 1), Policy: predictiveLooker(t), Learner: know, Untaught: untaught}, even(200, 1))
+		taught, s := know.Counts.First+know.Counts.Gap+know.Counts.Steps, know.Save().Classes[0]
+		if (taught == 0) != untaught {
+			t.Errorf("untaught %v: %d times learned", untaught, taught)
+		}
+		if s.Answer > 100 { // from a prior of 300, with answers of 40 to 100
+			t.Errorf("untaught %v: answers of %.0f tokens expected", untaught, s.Answer)
+		}
 	}
 }
 

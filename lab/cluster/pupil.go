@@ -16,8 +16,10 @@ type pupil struct {
 	handle predictor.Handle
 	news   bool
 	late   time.Duration
-	deaf   bool
+	deaf   bool     // to times
 	kept   []lesson // not known yet
+
+	timeless features.Observation // scratch
 }
 
 // lesson is what a learner knew at a time.
@@ -72,9 +74,15 @@ func (p *pupil) First(o *features.Observation) {
 
 // Observe implements [router.Observer].
 func (p *pupil) Observe(o *features.Observation) {
+	p.news = true
 	if !p.deaf {
 		p.End(o)
-		p.news = true
+		return
+	}
+	if o.Cause == fleet.Complete {
+		p.timeless = *o
+		p.timeless.TTFT, p.timeless.ITL = 0, 0
+		p.End(&p.timeless)
 	}
 }
 

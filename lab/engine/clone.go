@@ -42,3 +42,12 @@ func (c *cache) clone() *cache {
 }
 
 func (w *wheel) clone() wheel { return wheel{slices.Clone(w.heads), slices.Clone(w.count)} }
+
+// Mute ends the telling of progress and of KV events: only what else [Kind] lists is told from now on,
+// and steps in which nothing of it happens pass at once. When it happens does not change.
+func (e *Engine) Mute() {
+	e.cfg.Progress, e.cfg.KVEvents, e.cache.removed = 0, false, nil
+	e.kv, e.owed = nil, nil
+	clear(e.beats.heads)
+	clear(e.beats.count)
+}

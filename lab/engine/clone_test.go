@@ -88,3 +88,37 @@ func TestClonesHaveTheSameFuture(t *testing.T) {
 		}
 	})
 }
+
+// TestMuteChangesNoTime: a muted clone tells what the original tells, but for progress and KV events.
+func TestMuteChangesNoTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := drawConfig(t)
+		acts := drawActs(t, &cfg, false)
+		e, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := rapid.IntRange(0, len(acts)).Draw(t, "muted after")
+		p := past{Engine: e}
+		p.play(acts[:k])
+		c := past{Engine: e.Clone(), handles: append([]Handle(nil), p.handles...)}
+		c.Mute()
+		p.log.Reset()
+		c.play(acts[k:])
+		p.play(acts[k:])
+		said := func(text string) (kept []string) {
+			for line := range strings.Lines(text) {
+				if !strings.Contains(line, " progress ") && len(strings.Fields(line)) == 4 {
+					kept = append(kept, line)
+				}
+			}
+			return kept
+		}
+		if diff := cmp.Diff(said(p.end()), said(c.end())); diff != "" {
+			t.Fatalf("-original +muted:\n%s", diff)
+		}
+		if err := c.audit(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -14,9 +14,11 @@ type Live struct {
 	CarryOver    *CarryOver `json:"carry_over,omitempty"`
 	AA           *AA        `json:"aa,omitempty"`
 	// AlwaysValid says that the intervals are confidence sequences: they may be read at any time.
-	AlwaysValid bool        `json:"always_valid"`
-	Trips       []Trip      `json:"guardrail_trips,omitempty"`
-	OffPolicy   []OffPolicy `json:"off_policy,omitempty"`
+	AlwaysValid bool   `json:"always_valid"`
+	Trips       []Trip `json:"guardrail_trips,omitempty"`
+	// Unsound are further reasons that forbid a verdict, each a clause: what the analysis found in the log.
+	Unsound   []string    `json:"unsound,omitempty"`
+	OffPolicy []OffPolicy `json:"off_policy,omitempty"`
 }
 
 // Block is one span of time given to one arm.

@@ -63,8 +63,9 @@ func isTiny(d *Difference) bool {
 }
 
 // settle is the smallest round difference that about more pairs beyond those at hand would show at
-// 80 % power, not below 1 % of the base; more is 0 where the scatter is not known.
-func settle(d *Difference) (size Value, more int) {
+// 80 % power, not below 1 % of the base; more is 0 where the scatter is not known. Intervals that may be
+// read at any time are wider and need more.
+func settle(d *Difference, anyTime bool) (size Value, more int) {
 	if !d.SD.Known() || d.SD <= 0 || d.N < 2 {
 		return 0, 0
 	}
@@ -72,12 +73,16 @@ func settle(d *Difference) (size Value, more int) {
 	if !(size > 0) {
 		size = round125(d.SD)
 	}
+	needed := stat.PairsNeeded
+	if anyTime {
+		needed = stat.SequenceNeeded
+	}
 	for range 20 {
-		n := stat.PairsNeeded(float64(size), float64(d.SD), 0.95, power)
+		n := needed(float64(size), float64(d.SD), 0.95, power)
 		if math.IsNaN(n) || n > 1e6 {
 			return 0, 0
 		}
-		if more = int(n) + 2 - d.N; more > 0 { // Student's t wants about two more than the normal
+		if more = int(n) - d.N; more > 0 {
 			return size, upTo2(more)
 		}
 		size = round125(size / 2)

@@ -90,6 +90,9 @@ func refusal(c *Comparison, v *Versus) string {
 				return reason
 			}
 		}
+		if len(l.Unsound) > 0 {
+			return l.Unsound[0]
+		}
 		return unknownReason(&v.Primary)
 	}
 	if reason := seedsReason(v.Primary.N); reason != "" {
@@ -153,7 +156,7 @@ func undecidedSentence(c *Comparison, v *Versus) string {
 		s += ", undone by Holm's correction"
 	}
 	s += "."
-	if size, n := settle(p); n > 0 {
+	if size, n := settle(p, c.Live != nil && c.Live.AlwaysValid); n > 0 {
 		of, cost := "seed", ""
 		if c.Live != nil {
 			of = "block pair"

@@ -45,7 +45,7 @@ await() { # URL WHAT: until the URL answers
 for e in "${engines[@]}"; do await "http://$e/v1/models" "engine $e"; done
 text=$(date +%s) # other texts than those of earlier calls
 for e in "${engines[@]}"; do # the first requests of an engine compile what the later ones use
-  "$bin/presage-lab" load --target "http://$e" --model "$model" --rate 5 --duration 4s --text "$text" >"$work/warm.log" 2>&1 || { cat "$work/warm.log" >&2; exit 1; }
+  "$bin/presage-lab" load --target "http://$e" --model "$model" "${flags[@]}" --rate 5 --duration 4s --warmup 0s --text "$text" >"$work/warm.log" 2>&1 || { cat "$work/warm.log" >&2; exit 1; }
 done
 
 sed -e "s/port_value: 8080}/port_value: ${gateway##*:}}/" -e 's/port_value: 9901}/port_value: 10901}/' -e 's/port_value: 9002}/port_value: 10002}/' \

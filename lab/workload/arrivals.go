@@ -23,6 +23,8 @@ type Arrivals struct {
 	Ramp  time.Duration // closed: users join evenly over it
 	Steps []Step        // closed: more users later
 	Think Dist          // closed: seconds from the end of an answer to the user's next request
+
+	Rounds int // closed: requests of each user, with a session conversations; 0: without an end
 }
 
 // Step is a number of users that are there from a time on.

@@ -75,8 +75,12 @@ func (x *texts) begin(groups []int, adapter int32, epoch [maxLevels]int64) chain
 			continue
 		}
 		p := &x.t.Prefix[i]
-		name := nameOf(x.seed, x.t.Class, append([]int{i, int(epoch[i])}, groups[:i+1]...)...)
-		tokens := int(p.Tokens.Sample(stream(x.seed, x.t.Class, "prefix tokens", fmt.Sprint(groups[:i+1]))))
+		owner := x.t.Class
+		if p.Text != "" {
+			owner = "text " + p.Text
+		}
+		name := nameOf(x.seed, owner, append([]int{i, int(epoch[i])}, groups[:i+1]...)...)
+		tokens := int(p.Tokens.Sample(stream(x.seed, owner, "prefix tokens", fmt.Sprint(groups[:i+1]))))
 		text = text.fork()
 		text.append(name, tokens)
 		kept := text.fork()

@@ -126,7 +126,7 @@ func (c *class) Next(j *cluster.Job) bool {
 	number := c.n
 	c.n++
 	if c.user[best] {
-		u := &user{c: c, draws: c.newDraws(fmt.Sprint("user", number)), think: &c.t.Arrivals[best].Think, number: number}
+		u := &user{c: c, draws: c.newDraws(fmt.Sprint("user", number)), think: &c.t.Arrivals[best].Think, rounds: c.t.Arrivals[best].Rounds, number: number}
 		u.Next(j)
 		j.At, j.Then = at, u
 		return true

@@ -395,3 +395,74 @@ func BenchmarkSource(b *testing.B) {
 		})
 	}
 }
+
+// Users with a number of rounds leave after them, also when a round is a conversation.
+func TestRoundsEndUsers(t *testing.T) {
+	text := `
+name: rounds
+about: a
+expects: b
+duration: 60s
+fleet: [{gpu: H100, model: llama-3.1-8b}]
+traffic:
+  - class: loop
+    arrivals: [{closed: {users: 2, rounds: 3}}]
+    prompt: 50
+    output: 20
+%s`
+	for session, want := range map[string]int{"": 3, "    session: {turns: 4, think: 1, next: 40}\n": 12} {
+		s, err := Parse("rounds", fmt.Appendf(nil, text, session))
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := s.Source(Options{Seed: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		users := pull(t, src, math.MaxInt)
+		if len(users) != 2 {
+			t.Fatalf("%d users", len(users))
+		}
+		for _, u := range users {
+			n := 1
+			for j := (cluster.Job{}); n < 100 && u.Then.Next(&j); j = (cluster.Job{}) {
+				n++
+			}
+			if n != want {
+				t.Errorf("session %q: %d requests, want %d", session, n, want)
+			}
+		}
+	}
+}
+
+// Levels of prefixes with the same text name share their texts across classes, others do not.
+func TestNamedPrefixTexts(t *testing.T) {
+	s, err := Parse("texts", []byte(`
+name: texts
+about: a
+expects: b
+duration: 60s
+fleet: [{gpu: H100, model: llama-3.1-8b}]
+traffic:
+  - {class: a, arrivals: [{burst: {count: 1, every: 60s, within: 1ms}}], prefix: [{tokens: 1600, text: hot}], prompt: 100, output: 1}
+  - {class: b, arrivals: [{burst: {count: 1, every: 60s, within: 1ms}}], prefix: [{tokens: 1600, text: hot}], prompt: 100, output: 1}
+  - {class: c, arrivals: [{burst: {count: 1, every: 60s, within: 1ms}}], prefix: [{tokens: 1600, text: cold}], prompt: 100, output: 1}
+  - {class: hot, arrivals: [{burst: {count: 1, every: 60s, within: 1ms}}], prefix: [{tokens: 1600}], prompt: 100, output: 1}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := s.Source(Options{Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]cluster.Job{}
+	for _, j := range pull(t, src, math.MaxInt) {
+		of[j.Class] = j
+	}
+	for pair, want := range map[[2]string]int{{"a", "b"}: 100, {"a", "c"}: 0, {"a", "hot"}: 0} {
+		if n := common(of[pair[0]].Blocks, of[pair[1]].Blocks); n != want {
+			t.Errorf("%v share %d blocks, want %d", pair, n, want)
+		}
+	}
+}

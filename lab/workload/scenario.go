@@ -119,7 +119,8 @@ type Prefix struct {
 	// Renew replaces the texts of all groups at this interval, as when a new system prompt is rolled
 	// out; 0: never.
 	Renew   time.Duration
-	Tenants bool // the groups are tenants
+	Tenants bool   // the groups are tenants
+	Text    string // classes whose levels have the same name here have the same texts; empty: texts of its own
 }
 
 // Session makes every arrival the beginning of a conversation: the next request repeats all that was

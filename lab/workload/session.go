@@ -49,6 +49,7 @@ type user struct {
 	c      *class
 	draws  *draws
 	think  *Dist
+	rounds int // 0: without an end
 	number int
 	round  int
 	talk   cluster.Source // the conversation going on
@@ -58,6 +59,9 @@ type user struct {
 func (u *user) Next(j *cluster.Job) bool {
 	if u.talk != nil && u.talk.Next(j) {
 		return true
+	}
+	if u.rounds > 0 && u.round == u.rounds {
+		return false
 	}
 	u.c.first(j, 0, u.draws, u.number, u.round)
 	u.round++

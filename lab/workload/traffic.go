@@ -60,7 +60,7 @@ func (t *Traffic) parseRequests(v *node) {
 		}
 		p := Prefix{
 			Groups: 1, Tokens: parseDist(e.need("tokens"), 1, maxTokens), Pick: parsePick(e.key("pick")),
-			Renew: e.key("renew").duration(), Tenants: e.key("tenants").flag(),
+			Renew: e.key("renew").duration(), Tenants: e.key("tenants").flag(), Text: e.key("text").text(),
 		}
 		if c := e.key("groups"); c.there() {
 			p.Groups = max(1, c.count(1, maxCount))
@@ -125,6 +125,9 @@ func (t *Traffic) parseArrivals(v *node) {
 			a.Count, a.Every, a.Length, a.First = c.need("count").count(1, maxCount), c.period("every"), c.period("within"), c.key("first").duration()
 		case "closed":
 			a.Count, a.Ramp, a.Think = c.need("users").count(0, maxCount), c.key("ramp").duration(), parseDist(c.key("think"), 0, 1e6)
+			if r := c.key("rounds"); r.there() {
+				a.Rounds = r.count(1, maxCount)
+			}
 			for _, st := range c.key("steps").list() {
 				if st.mapping() {
 					a.Steps = append(a.Steps, Step{At: st.need("at").duration(), Users: st.need("users").count(1, maxCount)})

@@ -2,18 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/presage-router/presage/cmd/internal/command"
 	"github.com/presage-router/presage/cmd/internal/serve"
 	"github.com/presage-router/presage/cmd/internal/terminal"
-	"github.com/presage-router/presage/internal/stat"
 	"github.com/presage-router/presage/lab/compare"
 	"github.com/presage-router/presage/lab/engine"
 	"github.com/presage-router/presage/lab/workload"
@@ -23,55 +23,182 @@ import (
 )
 
 type compareCommand struct {
-	Scenario string    `required:"" placeholder:"NAME|FILE" help:"Scenario to play: a name of presage-lab scenarios, or a file."`
-	Policies string    `default:"predictive,weighted,round-robin" placeholder:"A,B" help:"Policies; the first is compared with the others. Default ${default}. Knobs: predictive:stall=0.3,slo=0."`
-	Seeds    int       `default:"8" help:"Number of seeds; 8 or more for a verdict."`
-	Seed     uint64    `default:"1" help:"First seed; the others follow it."`
-	Load     []float64 `default:"1" help:"Multiples of the scenario's rate."`
-	Sweep    bool      `help:"All loads of the scenario."`
-	Trace    string    `placeholder:"FILE" help:"Trace to replay, for scenarios that need one."`
-	Workers  int       `default:"0" help:"Runs at a time."`
-	JSON     bool      `name:"json" help:"Print one JSON object on the last line."`
+	Scenario  []string  `required:"" placeholder:"NAME|FILE" help:"Scenarios to play: names of presage-lab scenarios, or files."`
+	Policies  string    `default:"predictive,adaptive,weighted,least-request,round-robin" placeholder:"A,B" help:"Policies; the first is compared with the others. Default ${default}. Knobs: predictive:stall=0.3,slo=0."`
+	Seeds     int       `default:"8" help:"Number of seeds; 5 or more for a verdict, 10 for intervals of p99."`
+	Seed      uint64    `default:"1" help:"First seed; the others follow it."`
+	Load      []float64 `placeholder:"X" help:"Multiples of the scenario's rate; default 1."`
+	Sweep     bool      `help:"All loads of the scenario, and the load that each policy sustains."`
+	Columns   []string  `placeholder:"NAME" help:"Columns of the tables instead of the usual ones; names as in --json."`
+	Reference string    `placeholder:"NAME" help:"Policy that changed decisions are counted against; default: weighted, else the first."`
+	Control   bool      `negatable:"" default:"true" help:"Play always-busiest at the highest load: where it does not lose, nothing can be read."`
+	Trace     string    `placeholder:"FILE" help:"Trace to replay, for scenarios that need one."`
+	Data      string    `env:"PRESAGE_DATA" default:"../shared/data" placeholder:"DIR" help:"Folder where such traces are looked for without --trace."`
+	Workers   int       `default:"0" help:"Runs at a time; 0: one per CPU."`
+	JSON      bool      `name:"json" help:"Print one JSON object on the last line."`
+
+	Ablation ablation `embed:""`
 }
 
-// Run plays the grid and prints a table per load.
+// controlPolicy has to lose.
+const controlPolicy = "always-busiest"
+
+// errVoid ends a comparison whose control did not lose.
+var errVoid = errors.New("void: the control arm did not lose; do not read further")
+
+// Run plays the scenarios one after the other and prints what came out. Interrupted, it prints what
+// was finished.
 func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
-	s, err := workload.Open(c.Scenario)
+	if c.Ablation.Ablate {
+		return c.Ablation.run(ctx, c, t)
+	}
+	matches, columns, err := c.matches()
 	if err != nil {
 		return command.Usage(err)
 	}
-	if s.NeedsTrace() && c.Trace == "" {
-		return command.Usage(fmt.Errorf("--trace: scenario %s replays a trace; name its file", s.Name))
+	began := time.Now()
+	var outcomes []*compare.Outcome
+	var failed error
+	for i, m := range matches {
+		m.Progress = func(done, planned int) { t.Progress(time.Now(), c.progress(t, began, i, len(matches), done, planned)) }
+		o, err := m.Run(ctx)
+		outcomes = append(outcomes, o)
+		if failed = err; err != nil {
+			break
+		}
+	}
+	if len(outcomes) > 1 {
+		compare.Adjust(outcomes)
+	}
+	void := false
+	for _, o := range outcomes {
+		printOutcome(t, o, columns)
+		void = void || o.Void != ""
+	}
+	if c.JSON {
+		if err := t.JSON(together(outcomes)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case void:
+		return errVoid
+	}
+	return nil
+}
+
+// together is what --json prints: the outcome of one scenario, or a list of several.
+func together(outcomes []*compare.Outcome) any {
+	if len(outcomes) == 1 {
+		return outcomes[0]
+	}
+	return map[string]any{"scenarios": outcomes}
+}
+
+// matches are the scenarios to play, and the columns to show; an error is about the command line.
+func (c *compareCommand) matches() ([]*compare.Match, []compare.Measure, error) {
+	for _, err := range []error{within("seeds", c.Seeds, 1, 10_000), within("workers", c.Workers, 0, 1024)} {
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	columns, err := columnsOf(c.Columns)
+	if err != nil {
+		return nil, nil, err
 	}
 	registry := serve.Policies()
 	policies := policyList(c.Policies)
-	for _, p := range policies {
+	for i, p := range policies {
 		if _, err := registry.New(p, router.Params{}); err != nil {
-			return command.Usage(fmt.Errorf("--policies: %w", err))
+			return nil, nil, fmt.Errorf("--policies: %w", err)
 		}
+		if slices.Contains(policies[:i], p) {
+			return nil, nil, fmt.Errorf("--policies: %s is there twice; name it once", p)
+		}
+	}
+	if c.Reference != "" && !slices.Contains(policies, c.Reference) {
+		return nil, nil, fmt.Errorf("--reference: %q is not among the policies; want one of %s", c.Reference, strings.Join(policies, ", "))
 	}
 	table, err := engine.Builtin()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	loads := c.Load
+	var matches []*compare.Match
+	for _, name := range c.Scenario {
+		s, err := workload.Open(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		trace, err := c.trace(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		loads, err := c.loads(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		m := &compare.Match{
+			Arena: arena(s, table, trace, registry), Policies: policies, Loads: loads, Seeds: seedsFrom(c.Seed, c.Seeds),
+			Knees: c.Sweep, Reference: c.Reference, Workers: c.Workers,
+		}
+		if m.Workers == 0 {
+			m.Workers = runtime.NumCPU()
+		}
+		if c.Control {
+			m.Control = controlPolicy
+		}
+		matches = append(matches, m)
+	}
+	return matches, columns, nil
+}
+
+// loads are those asked for, rising.
+func (c *compareCommand) loads(s *workload.Scenario) ([]float64, error) {
+	loads := slices.Clone(c.Load)
 	if c.Sweep {
-		loads = s.Loads
+		loads = append(loads, s.Loads...)
 	}
-	workers := c.Workers
-	if workers <= 0 {
-		workers = runtime.NumCPU()
+	if len(loads) == 0 {
+		loads = []float64{1}
 	}
-	study := &compare.Study{
-		Arena:    arena(s, table, c.Trace, registry),
-		Policies: policies, Loads: loads, Seeds: seedsFrom(c.Seed, c.Seeds), Workers: workers,
-		Progress: func(done, total int) { t.Progress(time.Now(), fmt.Sprintf("run %d of %d", done, total)) },
+	for _, l := range loads {
+		if !(l > 0 && l <= 100) {
+			return nil, fmt.Errorf("--load: %v is not above 0 and at most 100", l)
+		}
 	}
-	g, err := study.Run(ctx)
-	if g != nil {
-		c.print(t, g)
+	slices.Sort(loads)
+	return slices.Compact(loads), nil
+}
+
+// trace is the file that a scenario replays; empty where it replays none.
+func (c *compareCommand) trace(s *workload.Scenario) (string, error) {
+	if !s.NeedsTrace() || c.Trace != "" {
+		return c.Trace, nil
 	}
-	return err
+	if known, ok := traces[s.Name]; ok {
+		file := filepath.Join(c.Data, known)
+		if _, err := os.Stat(file); err == nil {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("--trace: scenario %s replays a trace; name its file", s.Name)
+}
+
+// progress is the line that is shown meanwhile.
+func (c *compareCommand) progress(t *terminal.Terminal, began time.Time, i, n, done, planned int) string {
+	share := float64(done) / float64(max(planned, 1))
+	all := (float64(i) + share) / float64(n)
+	line := fmt.Sprintf("compare  %3.0f %% %s  %d of %d runs", 100*all, t.Bar(all, 12), done, planned)
+	if n > 1 {
+		line += fmt.Sprintf(" of scenario %d of %d", i+1, n)
+	}
+	if all > 0 {
+		left := time.Duration(float64(time.Since(began)) * (1 - all) / all)
+		line += "  eta " + left.Round(time.Second).String()
+	}
+	return line
 }
 
 // policyList splits a list of policies at its commas, except those between knobs: a part that sets
@@ -95,62 +222,4 @@ func arena(s *workload.Scenario, table engine.Table, trace string, registry rout
 		Scenario: s, Table: table, Trace: trace, Policies: registry,
 		Learner: predictor.Options{Prior: seed.Prior, Without: predictor.Without{Trees: true}},
 	}
-}
-
-func (c *compareCommand) print(t *terminal.Terminal, g *compare.Grid) {
-	attained := func(r *compare.Result) float64 { return 100 * r.Attainment }
-	for l, load := range g.Study.Loads {
-		t.Result("")
-		t.Result("%s at %g times its rate, %d seeds", g.Study.Arena.Scenario.Name, load, len(g.Study.Seeds))
-		w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(w, "policy\tattained %\tdifference, 95 %\tTTFT mean s\tp50\tp90\tp99\tITL ms\tE2E s\thit %\tload CV\t")
-		for p, name := range g.Study.Policies {
-			mean := func(m compare.Metric) float64 { return stat.Mean(g.Values(p, l, m)) }
-			diff := ""
-			if p > 0 {
-				if d, err := g.Paired(0, p, l, attained); err == nil {
-					diff = fmt.Sprintf("%+.1f (%+.1f to %+.1f)", d.Mean, d.Low, d.High)
-				}
-			}
-			fmt.Fprintf(w, "%s\t%.1f\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.1f\t%.2f\t%.1f\t%.2f\t\n", name, mean(attained), diff,
-				mean(func(r *compare.Result) float64 { return r.TTFT.Mean }), mean(func(r *compare.Result) float64 { return r.TTFT.P50 }),
-				mean(func(r *compare.Result) float64 { return r.TTFT.P90 }), mean(func(r *compare.Result) float64 { return r.TTFT.P99 }),
-				1e3*mean(func(r *compare.Result) float64 { return r.ITL.Mean }), mean(func(r *compare.Result) float64 { return r.E2E.Mean }),
-				100*mean(func(r *compare.Result) float64 { return r.Hit }), mean(func(r *compare.Result) float64 { return r.LoadCV }))
-		}
-		_ = w.Flush()
-		printClasses(t, g, l)
-	}
-}
-
-// printClasses prints what each SLO class attained, where there are several.
-func printClasses(t *terminal.Terminal, g *compare.Grid, l int) {
-	classes := map[string]bool{}
-	for p := range g.Study.Policies {
-		for _, r := range g.Results[p][l] {
-			if r != nil {
-				for name := range r.Classes {
-					classes[name] = true
-				}
-			}
-		}
-	}
-	if len(classes) < 2 {
-		return
-	}
-	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "policy\tclass\tattained %\tdifference, 95 %\t")
-	for _, name := range slices.Sorted(maps.Keys(classes)) {
-		of := func(r *compare.Result) float64 { return 100 * r.Classes[name].Attainment }
-		for p, policy := range g.Study.Policies {
-			diff := ""
-			if p > 0 {
-				if d, err := g.Paired(0, p, l, of); err == nil {
-					diff = fmt.Sprintf("%+.1f (%+.1f to %+.1f)", d.Mean, d.Low, d.High)
-				}
-			}
-			fmt.Fprintf(w, "%s\t%s\t%.1f\t%s\t\n", policy, name, stat.Mean(g.Values(p, l, of)), diff)
-		}
-	}
-	_ = w.Flush()
 }

@@ -101,9 +101,9 @@ func bars(c *Captured, ours string) figure {
 		}
 	}
 	return both(func(w float64) template.HTML {
-		left, step := 124.0, 26.0
+		left, step := 134.0, 26.0
 		if w == narrow {
-			left = 110
+			left = 128
 		}
 		h := step*float64(len(c.Bars)) + 8
 		g := newCanvas(w, h, "Share of the possible gain that each policy captures, percent")

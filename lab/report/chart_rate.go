@@ -69,7 +69,7 @@ func rateChart(c *Comparison, curves []Curve) figure {
 		if w == wide {
 			right = w - 122 // for names
 		}
-		const h, bottom = 270.0, 238.0
+		const h, bottom = 284.0, 240.0
 		g := newCanvas(w, h, "Goodput against offered rate, requests per second, by policy")
 		x, y := axis{low - 0.04*(high-low), high, 40, right}, axis{0, 1.08 * top, bottom, 22}
 		for _, t := range y.ticks(5) {
@@ -115,8 +115,11 @@ func ray(g *canvas, x, y axis) {
 		return
 	}
 	g.line("slo", x.at(Value(from)), y.at(Value(0.9*from)), x.at(Value(to)), y.at(Value(0.9*to)))
-	at := Value(from + 0.93*(to-from))
-	g.text("slotext", "end", x.at(at)-8, y.at(0.9*at)-2, "90"+thin+"% in SLO")
+	end, anchor := point{x.at(Value(to)), y.at(Value(0.9 * to))}, "start"
+	if end.x > x.b-80 {
+		end.x, anchor = end.x-10, "end"
+	}
+	g.text("slotext", anchor, end.x+4, end.y-2, "90"+thin+"% in SLO")
 }
 
 // label is a text beside a chart.

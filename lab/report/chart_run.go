@@ -10,9 +10,9 @@ import (
 // reliability draws the share at or under each foretold quantile.
 func reliability(r *Reliability) figure {
 	return both(func(w float64) template.HTML {
-		const h, bottom = 240.0, 208.0
+		const h, bottom = 246.0, 206.0
 		g := newCanvas(w, h, "Share of requests at or under each foretold quantile, percent")
-		right := min(w-40, 420)
+		right := min(w-26, 440)
 		x, y := axis{0, 1, 44, right}, axis{0, 1, bottom, 16}
 		for _, t := range []Value{0, 0.5, 0.9, 1} {
 			g.line("grid", x.a, y.at(t), x.b, y.at(t))
@@ -35,7 +35,14 @@ func reliability(r *Reliability) figure {
 				}
 				if !seen[q] {
 					seen[q] = true
-					g.text("tick", "middle", x.at(q), bottom+16, "p"+number(100*q, 0))
+					anchor := "middle"
+					switch { // p90 and p99 are close
+					case q >= 0.95:
+						anchor = "start"
+					case q >= 0.85:
+						anchor = "end"
+					}
+					g.text("tick", anchor, x.at(q), bottom+16, "p"+number(100*q, 0))
 				}
 				line = append(line, point{x.at(q), y.at(c.Observed[i])})
 			}
@@ -149,8 +156,12 @@ func (t *Timeline) axis(a, b float64) axis {
 
 // frame is the axis of time, and marks.
 func (t *Timeline) frame(g *canvas, x axis, h float64) {
-	for _, v := range x.ticks(6) {
-		g.text("tick", "middle", x.at(v), h-12, unit(number(v, x.decimals(6)), "s"))
+	n := 6
+	if g.w == narrow {
+		n = 3
+	}
+	for _, v := range x.ticks(n) {
+		g.text("tick", "middle", x.at(v), h-12, unit(number(v, x.decimals(n)), "s"))
 	}
 	for _, m := range t.Marks {
 		if drawable(m.At) {

@@ -159,6 +159,7 @@ type Reliability struct {
 	Policy string        `json:"policy"`
 	Load   Value         `json:"load"` // factor on the scenario's rate
 	Seed   uint64        `json:"seed"`
+	Lived  Value         `json:"lived_p90_ratio"` // share of all requests at or under their foretold p90, as they came
 	Curves []Calibration `json:"curves"`
 }
 

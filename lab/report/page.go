@@ -322,21 +322,24 @@ func (p *page) reliability(c *Comparison) {
 	f := reliability(r)
 	p.Reliability = &f
 	for _, k := range r.Curves {
-		where := "chosen endpoint"
+		where := "on the chosen endpoint"
 		if k.Random {
-			where = "endpoint drawn at random"
+			where = "on an endpoint drawn at random"
 		}
 		var q, at []string
 		for i := range k.Quantiles {
 			if i < len(k.Observed) {
 				q = append(q, "p"+number(100*k.Quantiles[i], 0))
-				at = append(at, percent(k.Observed[i], 1))
+				at = append(at, number(100*k.Observed[i], 1))
 			}
 		}
-		p.Reliable = append(p.Reliable, fmt.Sprintf("%s, %s: at or under %s were %s of %s.", k.Target, where, list(q), list(at), plural(k.N, "request")))
+		p.Reliable = append(p.Reliable, fmt.Sprintf("%s %s: %s of %s at or under %s.", k.Target, where, unit(list(at), "%"), plural(k.N, "request"), list(q)))
+	}
+	if r.Lived.Known() {
+		p.Reliable = append(p.Reliable, percent(r.Lived, 1)+" of all requests came at or under the p90 foretold of them.")
 	}
 	p.Reliable = append(p.Reliable, "Choosing the lowest of many noisy forecasts makes the chosen one look too good; the gap between the lines shows by how much.",
-		fmt.Sprintf("One run of %s at load %s, seed %d.", r.Policy, number(r.Load, 2), r.Seed))
+		fmt.Sprintf("One run of %s at load %s, seed %d.", r.Policy, factor(r.Load), r.Seed))
 }
 
 func (p *page) classes(c *Comparison) {
@@ -373,7 +376,7 @@ func (p *page) timelines(c *Comparison) {
 		if len(t.Engines) == 0 || len(t.Times) < 2 {
 			continue
 		}
-		q := timelinePage{Title: fmt.Sprintf("%s at load %s, seed %d", t.Policy, number(t.Load, 2), t.Seed), Load: loadChart(t), More: max(len(t.Engines)-mostRows, 0)}
+		q := timelinePage{Title: fmt.Sprintf("%s at load %s, seed %d", t.Policy, factor(t.Load), t.Seed), Load: loadChart(t), More: max(len(t.Engines)-mostRows, 0)}
 		if len(t.Weights) > 0 {
 			f := weightChart(t)
 			q.Weights = &f

@@ -46,6 +46,9 @@ func refusals(c *Comparison, v *Verdict) []string {
 		}
 	}
 	if l := c.Live; l != nil {
+		for _, reason := range l.Unsound {
+			add("%s.", upper(reason))
+		}
 		for i := range l.OffPolicy {
 			if reason := offPolicyReason(&l.OffPolicy[i]); reason != "" {
 				add("Refused: an estimate for %s from logged decisions: %s.", l.OffPolicy[i].Policy, reason)

@@ -10,6 +10,7 @@ import (
 // Limits of the rules.
 const (
 	tiny          Value = 0.01 // shares of the base: within it, policies are the same for practical purposes
+	negligible    Value = 1e-3 // requests/s or points
 	harmful       Value = 0.05 // share of the base
 	coarse        Value = 0.10 // gap between rates, in shares of the knee
 	leastSeeds          = 5    // for a verdict
@@ -56,10 +57,11 @@ func hasWinner(d *Difference) bool {
 	return d.Decided() && (!d.P.Known() || d.P < significant)
 }
 
-// isTiny: there is no tiny winner; what lies wholly within 1 % is the same for practical purposes.
+// isTiny: there is no tiny winner; what lies wholly within 1 % is the same for practical purposes, and
+// so is what is next to nothing in its own unit.
 func isTiny(d *Difference) bool {
 	r := d.over(d.Base)
-	return r.Known() && r.Low >= -tiny && r.High <= tiny
+	return r.Known() && r.Low >= -tiny && r.High <= tiny || d.Known() && d.Low > -negligible && d.High < negligible
 }
 
 // settle is the smallest round difference that about more pairs beyond those at hand would show at

@@ -34,7 +34,7 @@ func difference(mean, sd, base float64, n int, seed uint64) Difference {
 func sample() *Comparison {
 	c := &Comparison{
 		Scope: Scope{Scenario: "mixed-shift", Endpoints: []string{"6 H100", "2 A100"}, Seeds: 20, Requests: 1_900_000, Planned: 500, Done: 500},
-		Ours:  "predictive", Primary: SustainedRate,
+		Ours:  "predictive", Against: "weighted", Primary: SustainedRate,
 		Control: &Control{Policy: "always-busiest", Against: "predictive", Load: 1.2, Behind: Interval{61, 58, 64}},
 		Method: Method{
 			Command: "presage-lab compare --scenario mixed-shift --policies predictive,llmd-sticky-token,adaptive,weighted,round-robin --seeds 20 --sweep --report out.html",
@@ -94,7 +94,7 @@ func sample() *Comparison {
 		{"round-robin", Point(0), false}, {"weighted", Interval{.63, .58, .67}, false}, {"adaptive", Interval{.81, .77, .84}, false},
 		{"predictive", Interval{.92, .9, .94}, false}, {"perfect forecast", Interval{.95, .93, .96}, true}, {"best in hindsight", Point(1), true},
 	}}
-	c.Reliability = &Reliability{Policy: "predictive", Load: 1, Seed: 1, Curves: []Calibration{
+	c.Reliability = &Reliability{Policy: "predictive", Load: 1, Seed: 1, Lived: .873, Curves: []Calibration{
 		{"TTFT", true, []Value{.5, .9, .99}, []Value{.512, .907, .989}, 1400}, {"TTFT", false, []Value{.5, .9, .99}, []Value{.41, .86, .98}, 1400},
 	}}
 	t := Timeline{Policy: "adaptive", Load: 1, Seed: 1, Marks: []Mark{{60, "slow"}}}

@@ -46,8 +46,10 @@ type Interval struct {
 	High Value `json:"high"`
 }
 
-// Known reports whether mean and bounds are known.
-func (i Interval) Known() bool { return i.Mean.Known() && i.Low.Known() && i.High.Known() }
+// Known reports whether mean and bounds are known, in their order, and of a size that can be written.
+func (i Interval) Known() bool {
+	return i.Mean.Known() && i.Low.Known() && i.High.Known() && i.Low <= i.Mean && i.Mean <= i.High && -most <= i.Low && i.High <= most
+}
 
 // Point is an estimate without an interval.
 func Point(mean float64) Interval { return Interval{Value(mean), Unknown(), Unknown()} }
@@ -55,9 +57,12 @@ func Point(mean float64) Interval { return Interval{Value(mean), Unknown(), Unkn
 // Decided reports whether the interval lies on one side of 0. One that is not known decides nothing.
 func (i Interval) Decided() bool { return i.Known() && (i.Low > 0 || i.High < 0) }
 
-// over is the interval in shares of a base.
+// farthest is the largest share of a base that says anything.
+const farthest = 100
+
+// over is the interval in shares of a base; unknown where the base is next to nothing.
 func (i Interval) over(base Value) Interval {
-	if !base.Known() || base <= 0 {
+	if !base.Known() || base <= 0 || max(i.Mean, -i.Mean, -i.Low, i.High) > farthest*base {
 		return Interval{Unknown(), Unknown(), Unknown()}
 	}
 	return Interval{i.Mean / base, i.Low / base, i.High / base}

@@ -161,7 +161,7 @@ func undecidedSentence(c *Comparison, v *Versus) string {
 		if c.Live != nil {
 			of = "block pair"
 		}
-		if h := Value(n) * c.Method.RunHours; h.Known() && h >= 0.05 {
+		if h := Value(n) * c.Method.RunHours; h.Known() && h >= 0.05 && h < 1e6 {
 			cost = " (or " + unit(number(h, max(three(h)-1, 0)), "h") + ")"
 		}
 		s += fmt.Sprintf(" About %s more %ss%s would settle %s.", count(n), of, cost, unit(number(size, max(three(size)-2, 0)), c.Primary.unit()))

@@ -199,6 +199,9 @@ func Adjust(outcomes []*Outcome) {
 				c := &o.Sweep[i].Paired[k]
 				families[c.Metric] = append(families[c.Metric], c)
 			}
+			for k := range o.Sweep[i].ByClass {
+				families["class"] = append(families["class"], &o.Sweep[i].ByClass[k].Comparison)
+			}
 		}
 		if o.Knees == nil {
 			continue
@@ -274,7 +277,7 @@ func control(runs *Runs, m *Match, o *Outcome) *Control {
 	}
 	d := differ(of(c.Against), of(m.Control), 1)
 	c.Attainment, c.Diff, c.CI95 = d.base, d.Diff, d.CI95
-	// One seed has no interval; a control that does not lose by five points there has not lost clearly.
-	c.Lost = d.CI95[0] > 0 || d.Seeds == 1 && d.Diff >= 0.05
+	// The interval of a few seeds is wide, of one there is none: five points are clear enough there.
+	c.Lost = d.CI95[0] > 0 || d.Seeds < MinSeeds && d.Diff >= 0.05
 	return c
 }

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -15,17 +14,8 @@ func (o *Outcome) remark() {
 	if o.Seeds < MinSeeds {
 		add("no verdict: %d of %d seeds", o.Seeds, MinSeeds)
 	}
-	for i := range o.Sweep {
-		s := &o.Sweep[i]
-		var other []string
-		for _, p := range o.Order {
-			if s.Policies[p].Unequal {
-				other = append(other, p)
-			}
-		}
-		if len(other) > 0 {
-			add("at load %g, %s answered other numbers of requests than %s: their times are those of different requests", s.Load, strings.Join(other, ", "), o.Order[0])
-		}
+	if other := o.unequal(); len(other) > 0 {
+		add("other numbers of requests were answered than by %s: by %s; their times, marked *, are those of different requests", o.Order[0], strings.Join(other, ", "))
 	}
 	if o.NoKnee != "" {
 		add("%s", o.NoKnee)
@@ -52,5 +42,21 @@ func (o *Outcome) remark() {
 			add("%s: coarse: on some seed the loads around the knee are more than 10 %% of it apart", p)
 		}
 	}
-	o.Notes = slices.Compact(o.Notes)
+}
+
+// unequal lists the policies that answered other numbers of requests than the first, with the loads.
+func (o *Outcome) unequal() []string {
+	var list []string
+	for _, p := range o.Order {
+		var at []string
+		for i := range o.Sweep {
+			if o.Sweep[i].Policies[p].Unequal {
+				at = append(at, fmt.Sprint(o.Sweep[i].Load))
+			}
+		}
+		if len(at) > 0 {
+			list = append(list, p+" at load "+strings.Join(at, ", "))
+		}
+	}
+	return list
 }

@@ -32,7 +32,7 @@ fleet:
 slo: {ttft: 400ms, itl: 40ms}
 traffic:
   - class: chat
-    arrivals: [{poisson: {rate: 12}}]
+    arrivals: [{poisson: {rate: 16}}]
     prefix: [{groups: 12, tokens: 3000, tenants: true}]
     prompt: {lognormal: {mean: 500, sigma: 1, max: 8000}}
     output: {lognormal: {mean: 200, sigma: 0.7, max: 1000}}

@@ -44,7 +44,8 @@ type Section struct {
 	Load     float64              `json:"load"`        // multiple of the scenario's rate
 	Offered  float64              `json:"offered_rps"` // requests per second, mean over seeds and policies
 	Policies map[string]*Standing `json:"policies"`
-	Paired   []Comparison         `json:"paired"` // the first policy minus each other one, by metric
+	Paired   []Comparison         `json:"paired"`             // the first policy minus each other one, by metric
+	ByClass  []ByClass            `json:"by_class,omitempty"` // the same of attainment, by SLO class; nil for one class
 }
 
 // Standing is what one policy was at one load: means over seeds, and single seeds for who draws them.

@@ -30,6 +30,7 @@ func section(runs *Runs, policies []string, load float64, seeds []uint64) Sectio
 		s.Offered = 0
 		return s
 	}
+	s.ByClass = byClass(policies, results, load)
 	for _, m := range Measures() {
 		for _, other := range policies[1:] {
 			a, b := s.Policies[policies[0]], s.Policies[other]

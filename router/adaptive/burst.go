@@ -12,7 +12,9 @@ import (
 // for the arrivals of the last [Burst.Window] and for the requests in flight, where usual is what the
 // last [Burst.Memory] would make one expect, three standard deviations of a Poisson count, and one
 // request per endpoint. More arrivals that end at once, or slower engines under the same arrivals, are
-// no burst. A pool that was busy forgets quickly that it was, so that the next wave counts in full.
+// no burst. A pool that was busy forgets quickly that it was, so that the next wave counts in full. Nothing
+// is usual at the start: a quarter of the memory counts as empty, or else the first wave would be its
+// own standard. More would take the start of a steady load for a wave.
 type Burst struct {
 	Window, Memory time.Duration
 
@@ -37,7 +39,7 @@ func (b *Burst) Detect(s *Sample) float64 {
 	b.long *= 1 - reached(s.Elapsed, b.Memory)
 	b.short = b.short*(1-reached(s.Elapsed, b.Window)) + arrived
 	usual := 0.0
-	if filled := float64(b.Memory) * reached(b.age, b.Memory); filled > 0 {
+	if filled := max(float64(b.Memory)*reached(b.age, b.Memory), float64(b.Memory)/4); filled > 0 {
 		usual = b.long / filled * float64(b.Window)
 	}
 	growth := min(excess(b.short, usual, endpoints), excess(flight, b.base, endpoints))

@@ -140,9 +140,9 @@ func TestBurst(t *testing.T) {
 		}
 		return detect(b, s, func(x *Sample) { x.Arrivals = arrivals })
 	}
-	for range 100 { // 20 s of 100 arrivals a second
-		if v := load(12, 20); v > 0 && b.age > 20*time.Second {
-			t.Fatalf("steady arrivals give %v", v)
+	for i := range 100 { // 20 s of 100 arrivals a second
+		if v := load(12, 20); i >= 5 && v > 0.1 || v > 0 && b.age > 20*time.Second {
+			t.Fatalf("steady arrivals give %v after %d looks", v, i)
 		}
 	}
 	steady := *b
@@ -159,6 +159,25 @@ func TestBurst(t *testing.T) {
 	}
 	if !math.IsNaN(detect(b, nil)) {
 		t.Error("a burst without endpoints")
+	}
+}
+
+// A pool that nobody has used yet takes its first wave for one, from its first tens of milliseconds on.
+func TestBurstSeesTheFirstWave(t *testing.T) {
+	b := &Burst{Window: 500 * time.Millisecond, Memory: 5 * time.Second}
+	s := states(8)
+	worst := 1.0
+	for n := int32(12); n <= 120; n += 12 { // 1,200 arrivals a second
+		for i := range s {
+			s[i].Requests = n / 8
+		}
+		v := detect(b, s, func(x *Sample) { x.Arrivals, x.Elapsed = 12, 10*time.Millisecond })
+		if n >= 60 {
+			worst = min(worst, v)
+		}
+	}
+	if worst < 0.25 {
+		t.Errorf("%v at the least, after 50 ms", worst)
 	}
 }
 

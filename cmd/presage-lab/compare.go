@@ -37,7 +37,8 @@ type compareCommand struct {
 	Workers   int       `default:"0" help:"Runs at a time; 0: one per CPU."`
 	JSON      bool      `name:"json" help:"Print one JSON object on the last line."`
 
-	Ablation ablation `embed:""`
+	Ablation  ablation `embed:""`
+	reporting `embed:""`
 }
 
 // controlPolicy has to lose.
@@ -58,11 +59,13 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	began := time.Now()
 	var outcomes []*compare.Outcome
+	var took []time.Duration
 	var failed error
 	for i, m := range matches {
+		start := time.Now()
 		m.Progress = func(done, planned int) { t.Progress(time.Now(), c.progress(t, began, i, len(matches), done, planned)) }
 		o, err := m.Run(ctx)
-		outcomes = append(outcomes, o)
+		outcomes, took = append(outcomes, o), append(took, time.Since(start))
 		if failed = err; err != nil {
 			break
 		}
@@ -71,9 +74,12 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 		compare.Adjust(outcomes)
 	}
 	void := false
-	for _, o := range outcomes {
+	for i, o := range outcomes {
 		printOutcome(t, o, columns)
 		void = void || o.Void != ""
+		if err := c.reportMatch(ctx, t, matches[i], o, took[i]); err != nil {
+			return err
+		}
 	}
 	if c.JSON {
 		if err := t.JSON(together(outcomes)); err != nil {
@@ -99,7 +105,7 @@ func together(outcomes []*compare.Outcome) any {
 
 // matches are the scenarios to play, and the columns to show; an error is about the command line.
 func (c *compareCommand) matches() ([]*compare.Match, []compare.Measure, error) {
-	for _, err := range []error{within("seeds", c.Seeds, 1, 10_000), within("workers", c.Workers, 0, 1024)} {
+	for _, err := range []error{within("seeds", c.Seeds, 1, 10_000), within("workers", c.Workers, 0, 1024), c.check()} {
 		if err != nil {
 			return nil, nil, err
 		}

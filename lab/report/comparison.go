@@ -93,6 +93,17 @@ type Difference struct {
 	Seeds []Value `json:"seeds,omitempty"` // the differences themselves, one per seed or block pair
 	N     int     `json:"n"`               // how many there are
 	P     Value   `json:"p_holm"`          // adjusted by Holm over the comparisons of the report; unknown: not adjusted
+
+	Relative *Interval `json:"relative,omitempty"` // share of the base, where that is not the difference over the base
+	All      *Interval `json:"all,omitempty"`      // wider, holding for all comparisons of the report at once; nil: this one is alone
+}
+
+// relative is the difference in shares of the base.
+func (d *Difference) relative() Interval {
+	if r := d.Relative; r != nil && r.Known() && (r.Mean > 0) == (d.Mean > 0) {
+		return *r
+	}
+	return d.over(d.Base)
 }
 
 // Metric names a metric beside the primary one.

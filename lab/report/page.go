@@ -250,7 +250,7 @@ func (p *page) differences(c *Comparison) {
 			e := withoutP99(e)
 			m := e.Metric.of()
 			f := effectFigure{Metric: m.name, Figure: unit(e.times(m.scale).bracket(), m.unit)}
-			if c.Live == nil && m.off != nil && mayNotCarryOver(e.Interval, e.Base, m.off(&c.Method)) {
+			if c.Live == nil && m.off != nil && mayNotCarryOver(&e.Difference, m.off(&c.Method)) {
 				f.Doubt = "may not carry over to hardware"
 			}
 			l.Figures = append(l.Figures, f)

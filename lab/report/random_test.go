@@ -56,7 +56,10 @@ func randomDifference(t *rapid.T) Difference {
 	d := interval(mean, half, rapid.SampledFrom([]float64{0, .01, 40, 100, 1000}).Draw(t, "base"), rapid.SampledFrom([]int{0, 1, 4, 5, 9, 10, 30}).Draw(t, "n"))
 	d.P = rapid.SampledFrom([]Value{Unknown(), .001, .2}).Draw(t, "p")
 	if !mostly(t, "usual") {
-		d = Difference{Interval{value(t, "mean"), value(t, "low"), value(t, "high")}, value(t, "base"), value(t, "sd"), []Value{value(t, "seed")}, d.N, chance(t)}
+		d = Difference{Interval{value(t, "mean"), value(t, "low"), value(t, "high")}, value(t, "base"), value(t, "sd"), []Value{value(t, "seed")}, d.N, chance(t), nil, nil}
+	}
+	if !mostly(t, "plain") {
+		d.Relative, d.All = &Interval{value(t, "rm"), value(t, "rl"), value(t, "rh")}, &Interval{value(t, "am"), value(t, "al"), value(t, "ah")}
 	}
 	return d
 }

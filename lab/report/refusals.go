@@ -40,7 +40,7 @@ func refusals(c *Comparison, v *Verdict) []string {
 	if c.Live == nil && v.Kind != Void {
 		for i := range c.Versus {
 			w := &c.Versus[i]
-			if w.Other != v.Against && hasWinner(&w.Primary) && mayNotCarryOver(w.Primary.Interval, w.Primary.Base, c.Method.simulator()) {
+			if w.Other != v.Against && hasWinner(&w.Primary) && mayNotCarryOver(&w.Primary, c.Method.simulator()) {
 				add("Against %s the difference is below the simulator's own error: it may not carry over to hardware.", w.Other)
 			}
 		}

@@ -60,7 +60,10 @@ func hasWinner(d *Difference) bool {
 // isTiny: there is no tiny winner; what lies wholly within 1 % is the same for practical purposes, and
 // so is what is next to nothing in its own unit.
 func isTiny(d *Difference) bool {
-	r := d.over(d.Base)
+	r := d.relative()
+	if d.All != nil {
+		r = d.All.over(d.Base)
+	}
 	return r.Known() && r.Low >= -tiny && r.High <= tiny || d.Known() && d.Low > -negligible && d.High < negligible
 }
 
@@ -144,8 +147,8 @@ func harm(e *Effect, m *measure) Value {
 }
 
 // mayNotCarryOver: a difference smaller than the simulator is wrong by may not be found on hardware.
-func mayNotCarryOver(difference Interval, base, off Value) bool {
-	r := difference.over(base)
+func mayNotCarryOver(d *Difference, off Value) bool {
+	r := d.relative()
 	return off.Known() && off > 0 && r.Mean.Known() && r.Mean != 0 && max(r.Mean, -r.Mean) < off
 }
 
@@ -259,8 +262,17 @@ func tuning(p *Policy) string {
 	return p.Tuning
 }
 
-// lost: the run is void where its negative control did not lose. Without an interval nothing can be said.
-func lost(c *Control) bool { return c == nil || !c.Behind.Known() || c.Behind.Low > 0 }
+// lost: the run is void where its negative control did not lose. Where seeds are too few for an
+// interval, five points are clear enough.
+func lost(c *Control) bool {
+	switch {
+	case c == nil:
+		return true
+	case c.Behind.Known():
+		return c.Behind.Low > 0
+	}
+	return !(c.Behind.Mean < leastPossible)
+}
 
 // capturedReason is why captured shares are not shown; empty: they are.
 func capturedReason(c *Captured) string {

@@ -82,6 +82,11 @@ func TestNoWinner(t *testing.T) {
 func TestNoTinyWinner(t *testing.T) {
 	judged(t, duel(interval(.2, .1, 40, 20)), Same, "Same for practical purposes (within ±1 %). Choose the simpler: b.")
 	judged(t, duel(interval(-.2, .1, 40, 20)), Same, "Same for practical purposes (within ±1 %). Choose the simpler: b.")
+	wide := interval(.2, .1, 40, 20)
+	wide.All = &Interval{.2, -.1, .5}
+	if v := Judge(duel(wide)); v.Kind == Same {
+		t.Error("an interval for all comparisons that reaches beyond 1 % is the same")
+	}
 	if v := Judge(duel(interval(.5, .1, 40, 20))); v.Kind != Switch {
 		t.Errorf("an interval that reaches beyond 1 %% is %s", v.Kind)
 	}
@@ -248,6 +253,12 @@ func TestAlwaysBusiestMustLose(t *testing.T) {
 	has(t, v.More, "always-busiest must lose to a, and does not")
 	if page := string(written(t, c)); !strings.Contains(page, "✕</span> void") || strings.Contains(page, "a better") {
 		t.Error("the table can be read in spite of it")
+	}
+	for by, kind := range map[Value]Kind{4: Void, 6: Switch} { // of one seed, without an interval
+		c.Control.Behind = Point(float64(by))
+		if v := Judge(c); v.Kind != kind {
+			t.Errorf("%v points behind: %s", by, v.Kind)
+		}
 	}
 	c.Control = nil
 	v = Judge(c)

@@ -44,7 +44,7 @@ func Judge(c *Comparison) Verdict {
 		out.Kind, out.Sentence = Depends, s
 		return out
 	}
-	r := v.Primary.over(v.Primary.Base)
+	r := v.Primary.relative()
 	switch stand(&v.Primary) {
 	case better:
 		out.Kind = Switch
@@ -302,7 +302,7 @@ func doubts(c *Comparison, v *Versus) string {
 		return fmt.Sprintf("Against %d others, %s first, the evidence is not enough to choose.", len(names), names[0])
 	case len(names) > 0:
 		return "Against " + list(names) + " the evidence is not enough to choose."
-	case c.Live == nil && hasWinner(&v.Primary) && mayNotCarryOver(v.Primary.Interval, v.Primary.Base, c.Method.simulator()):
+	case c.Live == nil && hasWinner(&v.Primary) && mayNotCarryOver(&v.Primary, c.Method.simulator()):
 		return "It may not carry over to hardware: the simulator itself is off by " + percent(c.Method.simulator(), 1) + "."
 	}
 	return ""

@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/presage-router/presage/internal/stat"
@@ -18,8 +19,11 @@ type Contest struct {
 	Loads    []float64
 	Choose   []uint64 // seeds
 	Compare  []uint64 // other seeds
+	Control  string   // policy that has to lose at the highest load; empty: none
 	Workers  int
 	Progress func(done, total int)
+
+	runs *Runs // made so far, by Run and Knees together
 }
 
 // Cell is one load of a contest. Shares are in percent.
@@ -33,6 +37,7 @@ type Cell struct {
 	Theirs   Figures            `json:"theirs"` // of the best
 	Diff     Difference         `json:"difference"`
 	Also     map[string]Rival   `json:"also"`
+	Control  *Control           `json:"control,omitempty"` // of the highest load
 }
 
 // Rival is another policy beside the best one.
@@ -41,7 +46,7 @@ type Rival struct {
 	Diff Difference `json:"difference"`
 }
 
-// Figures are means over seeds.
+// Figures are means over seeds; times are 0 where nothing was answered.
 type Figures struct {
 	Attainment float64 `json:"slo_attainment"` // percent
 	Goodput    float64 `json:"goodput_rps"`
@@ -55,21 +60,54 @@ type Figures struct {
 
 // Difference is ours minus theirs in points of attainment, paired by seed.
 type Difference struct {
-	Mean  float64    `json:"mean"`
-	CI95  [2]float64 `json:"ci95"`
-	Seeds int        `json:"seeds"`
-	SD    float64    `json:"sd"`
+	Mean   float64    `json:"mean"`
+	CI95   [2]float64 `json:"ci95"`
+	Seeds  int        `json:"seeds"`
+	SE     float64    `json:"se"` // standard error of the mean
+	P      float64    `json:"p"`
+	Wins   int        `json:"wins"` // seeds
+	Losses int        `json:"losses"`
+	// What follows from looking at all cells together; see [AdjustCells].
+	Holm    float64  `json:"p_holm"`
+	CIAll   Interval `json:"ci95_all"`
+	Verdict Verdict  `json:"verdict"`
+	Needed  int      `json:"needed,omitempty"` // seeds in all that would settle it, where it is not settled
+
+	of Comparison
 }
 
 // Within is the interval at another level, for several comparisons at once.
 func (d *Difference) Within(level float64) [2]float64 {
-	half := stat.StudentT(level, float64(d.Seeds-1)) * d.SD
+	half := stat.StudentT(level, float64(d.Seeds-1)) * d.SE
 	return [2]float64{d.Mean - half, d.Mean + half}
+}
+
+// AdjustCells looks at the differences to the best policies of all cells together: Holm's p-values, and
+// intervals that hold at once. Each contest's cells are adjusted among themselves when they are made.
+func AdjustCells(cells []Cell) {
+	family := make([]*Comparison, len(cells))
+	for i := range cells {
+		family[i] = &cells[i].Diff.of
+	}
+	together(family)
+	for i := range cells {
+		d := &cells[i].Diff
+		d.Holm, d.CIAll, d.Verdict, d.Needed = d.of.Holm, d.of.CIAll, d.of.Verdict, d.of.Needed
+	}
 }
 
 func attainment(r *Result) float64 { return 100 * r.Attainment }
 
-// Run plays the contest.
+// played are the runs of this contest so far.
+func (c *Contest) played() *Runs {
+	if c.runs == nil {
+		c.runs = &Runs{Arena: c.Arena}
+	}
+	return c.runs
+}
+
+// Run plays the contest. After an error, or when ctx is done, the cells that are complete are returned
+// with it.
 func (c *Contest) Run(ctx context.Context) ([]Cell, error) {
 	first := append(append([]string{c.Ours}, c.Others...), c.Also...)
 	slices.Sort(first)
@@ -81,7 +119,7 @@ func (c *Contest) Run(ctx context.Context) ([]Cell, error) {
 			c.Progress(before+done, total)
 		}
 	}
-	chosen := &Study{Arena: c.Arena, Policies: first, Loads: c.Loads, Seeds: c.Choose, Workers: c.Workers, Progress: progress}
+	chosen := &Study{Arena: c.Arena, Policies: first, Loads: c.Loads, Seeds: c.Choose, Workers: c.Workers, Progress: progress, Runs: c.played()}
 	g, err := chosen.Run(ctx)
 	if err != nil {
 		return nil, err
@@ -102,7 +140,7 @@ func (c *Contest) Run(ctx context.Context) ([]Cell, error) {
 				arms = append(arms, a)
 			}
 		}
-		fresh := &Study{Arena: c.Arena, Policies: arms, Loads: []float64{load}, Seeds: c.Compare, Workers: c.Workers, Progress: progress}
+		fresh := &Study{Arena: c.Arena, Policies: arms, Loads: []float64{load}, Seeds: c.Compare, Workers: c.Workers, Progress: progress, Runs: c.played()}
 		h, err := fresh.Run(ctx)
 		if err != nil {
 			return cells, err
@@ -119,13 +157,38 @@ func (c *Contest) Run(ctx context.Context) ([]Cell, error) {
 			}
 			cell.Also[a] = Rival{Figures: h.figures(k + 1), Diff: d}
 		}
+		if c.Control != "" && load == slices.Max(c.Loads) {
+			if cell.Control, err = c.controlled(ctx, &cell); err != nil {
+				return cells, err
+			}
+		}
 		cells = append(cells, cell)
 	}
+	AdjustCells(cells)
 	return cells, nil
 }
 
+// controlled plays the control at a load against the better of ours and the best.
+func (c *Contest) controlled(ctx context.Context, cell *Cell) (*Control, error) {
+	s := &Study{Arena: c.Arena, Policies: []string{c.Control}, Loads: []float64{cell.Load}, Seeds: c.Compare, Workers: c.Workers, Runs: c.played()}
+	if _, err := s.Run(ctx); err != nil {
+		return nil, err
+	}
+	against := cell.Policy
+	if cell.Theirs.Attainment > cell.Ours.Attainment {
+		against = cell.Best
+	}
+	return controlOf(c.played(), c.Control, against, cell.Load, c.Compare), nil
+}
+
 func (g *Grid) figures(p int) Figures {
-	mean := func(m Metric) float64 { return stat.Mean(g.Values(p, 0, m)) }
+	mean := func(m Metric) float64 { // 0 where nothing was answered
+		v := slices.DeleteFunc(g.Values(p, 0, m), math.IsNaN)
+		if len(v) == 0 {
+			return 0
+		}
+		return stat.Mean(v)
+	}
 	return Figures{
 		Attainment: mean(attainment), Goodput: mean(func(r *Result) float64 { return r.Goodput }),
 		TTFTMean: mean(func(r *Result) float64 { return 1e3 * r.TTFT.Mean }), TTFT90: mean(func(r *Result) float64 { return 1e3 * r.TTFT.P90 }),
@@ -140,10 +203,9 @@ func (g *Grid) difference(p int) (Difference, error) {
 	if err != nil {
 		return Difference{}, err
 	}
-	half := (d.High - d.Low) / 2
-	sd := 0.0
-	if t := stat.StudentT(0.95, float64(d.N-1)); t > 0 {
-		sd = half / t
-	}
-	return Difference{Mean: d.Mean, CI95: [2]float64{d.Low, d.High}, Seeds: d.N, SD: sd}, nil
+	c := differ(g.Values(0, 0, attainment), g.Values(p, 0, attainment), 1)
+	return Difference{
+		Mean: d.Mean, CI95: [2]float64{d.Low, d.High}, Seeds: d.N, SE: c.SD / math.Sqrt(float64(c.Seeds)), P: d.P, Wins: d.Wins, Losses: d.Losses,
+		Holm: c.Holm, CIAll: c.CIAll, Verdict: c.Verdict, Needed: c.Needed, of: c,
+	}, nil
 }

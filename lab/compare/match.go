@@ -258,24 +258,29 @@ func control(runs *Runs, m *Match, o *Outcome) *Control {
 		return nil
 	}
 	load := slices.Max(m.Loads)
+	against, best := "", math.Inf(-1)
+	for _, p := range m.Policies {
+		if a := o.Sweep[slices.Index(m.Loads, load)].Policies[p].Mean[PrimaryMetric]; p != m.Control && a > best {
+			best, against = a, p
+		}
+	}
+	if against == "" {
+		return nil // it plays alone
+	}
+	return controlOf(runs, m.Control, against, load, o.SeedList)
+}
+
+// controlOf compares a control with the policy that it has to lose to.
+func controlOf(runs *Runs, policy, against string, load float64, seeds []uint64) *Control {
 	of := func(policy string) []float64 {
 		var v []float64
-		for _, seed := range o.SeedList {
+		for _, seed := range seeds {
 			v = append(v, runs.Result(policy, load, seed).Attainment)
 		}
 		return v
 	}
-	c := &Control{Policy: m.Control, Load: load}
-	best := math.Inf(-1)
-	for _, p := range m.Policies {
-		if a := o.Sweep[slices.Index(m.Loads, load)].Policies[p].Mean[PrimaryMetric]; p != m.Control && a > best {
-			best, c.Against = a, p
-		}
-	}
-	if c.Against == "" {
-		return nil // it plays alone
-	}
-	d := differ(of(c.Against), of(m.Control), 1)
+	c := &Control{Policy: policy, Load: load, Against: against}
+	d := differ(of(against), of(policy), 1)
 	c.Attainment, c.Diff, c.CI95 = d.base, d.Diff, d.CI95
 	// The interval of a few seeds is wide, of one there is none: five points are clear enough there.
 	c.Lost = d.CI95[0] > 0 || d.Seeds < MinSeeds && d.Diff >= 0.05

@@ -133,3 +133,70 @@ func TestAdaptiveAgainstFixedWeights(t *testing.T) {
 		}
 	}
 }
+
+// TestAdaptiveUnderSpikes plays the scenario hot-prefix-spikes: in the middle of its spikes the TTFT that
+// nine of ten requests keep must be a fraction of that under fixed weights, and the few users in between
+// must not pay for it; the first spike pays for prompts on more engines. With -v it prints every spike, over -seeds pairs.
+func TestAdaptiveUnderSpikes(t *testing.T) {
+	s, err := Builtin("hot-prefix-spikes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := engine.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var classes []string
+	for i := range s.Traffic {
+		classes = append(classes, s.Traffic[i].Class)
+	}
+	p90 := map[string][2][]float64{} // by class: TTFT in ms under fixed weights and adapted ones, by seed
+	for seed := range uint64(*seeds) {
+		w, err := baseline.Policies().New("weighted", router.Params{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := adaptive.New(adaptive.Defaults(router.Params{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for side, p := range []router.Policy{w, a} {
+			cfg, err := s.Cluster(table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, err := s.Source(Options{Seed: 901 + seed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Policy, cfg.Seed = p, 901+seed
+			ttft := map[string][]float64{}
+			if _, err = cluster.Run(cfg, src, func(r *cluster.Record) {
+				ttft[r.Class] = append(ttft[r.Class], float64(r.TTFT.Microseconds())/1000)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range classes {
+				slices.Sort(ttft[c])
+				both := p90[c]
+				both[side] = append(both[side], stat.Quantile(ttft[c], 0.9))
+				p90[c] = both
+			}
+		}
+	}
+	for _, c := range classes {
+		fixed, adapted := stat.Mean(p90[c][0]), stat.Mean(p90[c][1])
+		d := stat.PairedDifference(p90[c][1], p90[c][0], 0.95)
+		t.Logf("%-10s  TTFT p90 %6.0f ms fixed, %6.0f adaptive, %+.0f [%.0f, %.0f]", c, fixed, adapted, d.Mean, d.Low, d.High)
+		limit := fixed
+		switch c {
+		case "spike-25": // the price: the other engines compute the prompt then, once
+			limit = 300
+		case "spike-100", "spike-200", "spike-400":
+			limit = 0.5 * fixed
+		}
+		if !(adapted <= limit) { //nolint:staticcheck // NaN must fail too
+			t.Errorf("%s: %v ms under adapted weights, %v under fixed ones", c, p90[c][1], p90[c][0])
+		}
+	}
+}

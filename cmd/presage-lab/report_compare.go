@@ -44,12 +44,8 @@ func comparisonOf(m *compare.Match, o *compare.Outcome) *report.Comparison {
 		d := differenceOf(&c.Comparison, 100, 100*o.Policies[c.B].Classes[c.Class].Attainment)
 		out.Classes = append(out.Classes, report.Slice{By: "SLO class", Name: c.Class, Other: c.B, Difference: d, Requests: c.Requests})
 	}
-	if k := o.Control; k != nil {
-		behind := report.Point(100 * k.Diff)
-		if o.Seeds >= compare.MinSeeds {
-			behind = report.Interval{Mean: behind.Mean, Low: report.Value(100 * k.CI95[0]), High: report.Value(100 * k.CI95[1])}
-		}
-		out.Control = &report.Control{Policy: k.Policy, Against: k.Against, Load: report.Value(k.Load), Behind: behind}
+	if o.Control != nil {
+		out.Control = controlOf(o.Control)
 	}
 	if o.NoKnee != "" {
 		out.Refusals = append(out.Refusals, "Refused: a sustained rate: "+o.NoKnee+".")

@@ -29,6 +29,8 @@ type resultsCommand struct {
 	Workers   int     `default:"2" help:"Runs at a time."`
 	Out       string  `placeholder:"FILE" help:"Write the tables there, as Markdown."`
 	JSON      bool    `name:"json" help:"Print one JSON object on the last line."`
+
+	reporting `embed:""`
 }
 
 var (
@@ -75,6 +77,9 @@ Up to the knee of each scenario, the last load before ours attains less than 90 
 
 // Run plays every scenario and judges the whole.
 func (c *resultsCommand) Run(ctx context.Context, t *terminal.Terminal) error {
+	if err := c.check(); err != nil {
+		return command.Usage(err)
+	}
 	table, err := engine.Builtin()
 	if err != nil {
 		return err
@@ -115,6 +120,9 @@ func (c *resultsCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 		if err := os.WriteFile(c.Out, []byte(text), 0o644); err != nil { //nolint:gosec // a report is for everybody
 			return err
 		}
+	}
+	if err := c.reportCells(t, cells); err != nil {
+		return err
 	}
 	if c.JSON {
 		return t.JSON(map[string]any{"cells": cells, "gates": gates})

@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -97,10 +99,27 @@ func loadChart(t *Timeline) figure {
 	})
 }
 
+// heaviest are the series with the highest values, as many as there are styles of lines.
+func heaviest(all []Series) []Series {
+	peak := func(s Series) Value {
+		most := Value(0)
+		for _, v := range s.Values {
+			if drawable(v) {
+				most = max(most, v)
+			}
+		}
+		return most
+	}
+	out := slices.Clone(all)
+	slices.SortStableFunc(out, func(a, b Series) int { return cmp.Compare(peak(b), peak(a)) })
+	return out[:min(len(out), styles)]
+}
+
 // weightChart draws the weights of scorers.
 func weightChart(t *Timeline) figure {
 	top := 0.0
-	for _, s := range t.Weights {
+	weights := heaviest(t.Weights)
+	for _, s := range weights {
 		for _, v := range s.Values {
 			if drawable(v) {
 				top = max(top, float64(v))
@@ -118,7 +137,7 @@ func weightChart(t *Timeline) figure {
 			g.text("tick", "end", x.a-6, y.at(v)+4, number(v, y.decimals(3)))
 		}
 		var ends []label
-		for n, s := range t.Weights {
+		for n, s := range weights {
 			var line []point
 			for k, v := range s.Values {
 				if k >= len(t.Times) || !drawable(v, t.Times[k]) {

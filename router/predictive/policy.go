@@ -13,6 +13,7 @@ type Weights struct {
 	Decode float64 // seconds of the own answer
 	Stall  float64 // seconds of prefill times streams that it stalls
 	SLO    float64 // seconds at stake times the probability of missing the SLO; 0: SLOs are not looked at
+	Yield  float64 // factor by which a request of negative priority is charged more for what it stalls and less for its own answer; 1: like any other
 	Margin float64 // of near ties, in standard deviations of the differences between endpoints; 0: exact ties alone
 }
 
@@ -90,10 +91,11 @@ func (p *Policy) terms(q *router.Query, i int, f *features.Forecast, row []float
 	const ms = 1e3
 	s := &q.Snap.States[i]
 	choices := float64(max(q.Req.Choices, 1))
+	decode, stall := p.between(q.Req.Priority)
 	row[termFirst] = ms * f.Price.First
 	row[termWait] = float32(ms * p.w.KVWait * float64(f.Price.KVWait))
-	row[termDecode] = float32(ms * p.w.Decode * choices * float64(f.Price.Decode))
-	row[termStall] = float32(ms * p.w.Stall * float64(f.Price.Prefill) * float64(s.Streaming))
+	row[termDecode] = float32(ms * decode * choices * float64(f.Price.Decode))
+	row[termStall] = float32(ms * stall * float64(f.Price.Prefill) * float64(s.Streaming))
 }
 
 const (

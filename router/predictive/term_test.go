@@ -164,3 +164,28 @@ func TestRouteAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestNegativePriorityYields: a batch request goes where it stalls nobody though its answer will be
+// slower there; the same request of priority 0 or more does not, nor where it may not yield.
+func TestNegativePriorityYields(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		priority int
+		want     int
+	}{
+		{"predictive", 0, 0},
+		{"predictive", 10, 0},
+		{"predictive", -1, 1},
+		{"predictive", -10, 1},
+		{"predictive:yield=1", -10, 0},
+	} {
+		q, fore := newQuery(2)
+		q.Req.Priority = c.priority
+		fore[0].Price = features.Price{First: .5, Prefill: .4, Gap: .02, Decode: 6}
+		fore[1].Price = features.Price{First: .5, Prefill: .4, Gap: .04, Decode: 12}
+		q.Snap.States[0].Streaming, q.Snap.States[1].Streaming = 10, 2
+		if d := route(t, made(t, c.name), q); d.Index != c.want {
+			t.Errorf("%s, priority %d: picked %d, costs %v", c.name, c.priority, d.Index, d.Why.Totals)
+		}
+	}
+}

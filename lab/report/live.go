@@ -57,7 +57,7 @@ type AA struct {
 type Trip struct {
 	At    time.Time `json:"at"`
 	Name  string    `json:"name"`
-	Value Value     `json:"value"`
+	Value Value     `json:"value"` // unknown where a log shows no more than that it ended
 	Limit Value     `json:"limit"`
 }
 

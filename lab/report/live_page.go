@@ -49,6 +49,10 @@ func newLive(c *Comparison) *livePage {
 		p.AA = "A/A check: p = " + number(a.P, 3) + " over " + plural(a.N, "block pair") + ", interval ±" + unit(number(a.Wide, noise(a.Wide)), "points") + "."
 	}
 	for _, t := range l.Trips {
+		if !t.Value.Known() {
+			p.Trips = append(p.Trips, t.At.Format("02 Jan 15:04")+" "+t.Name+".")
+			continue
+		}
 		p.Trips = append(p.Trips, t.At.Format("02 Jan 15:04")+" "+t.Name+": "+number(t.Value, three(t.Value))+", limit "+number(t.Limit, three(t.Limit))+".")
 	}
 	for i := range l.OffPolicy {

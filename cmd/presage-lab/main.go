@@ -23,6 +23,7 @@ type grammar struct {
 	Foresee   foreseeCommand   `cmd:"" help:"Compare forecasts with what engines would really have done, on every endpoint."`
 	Scenarios scenariosCommand `cmd:"" help:"List the scenarios."`
 	Compare   compareCommand   `cmd:"" help:"Compare policies on simulated engines, with the same arrivals."`
+	AB        abCommand        `cmd:"" name:"ab" help:"Say what a live experiment shows, from exported logs."`
 	Results   resultsCommand   `cmd:"" help:"Hold one policy against the best of the others, scenario by scenario."`
 	Validate  validateCommand  `cmd:"" help:"Compare simulated engines with measurements of real ones."`
 	Calibrate calibrateCommand `cmd:"" help:"Fit a simulated engine to a measurement file."`
@@ -42,6 +43,7 @@ var examples = map[string]string{
 	"bench soak":    "presage-lab bench soak --envoy PATH --clients 1000",
 	"bench sim":     "presage-lab bench sim --step token",
 	"scenarios":     "presage-lab scenarios",
+	"ab":            "presage-lab ab replica-1.jsonl replica-2.jsonl",
 	"compare":       "presage-lab compare --scenario herd --seeds 3",
 	"foresee":       "presage-lab foresee --scenario upgrade --ablate",
 	"results":       "presage-lab results --scenarios herd,mixed-gpus --seeds 8",

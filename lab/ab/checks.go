@@ -57,8 +57,8 @@ func (l *Ledger) checkAA() (Check, *report.AA) {
 	}
 	d := stat.PairedDifference(diffs, make([]float64, len(diffs)), 0.95)
 	aa := &report.AA{P: report.Value(d.P), N: len(diffs), Wide: report.Value((d.High - d.Low) / 2)}
-	return test("A/A", d.P, textf("%s differ by %+.2f points over %d pairs, p = %.2g", what, d.Mean, len(diffs), d.P),
-		textf("A/A rejects at 5 %%: %s differ (p = %.2g)", what, d.P)), aa
+	return test("A/A", d.P, textf("%s differ by %+.2f points over %d pairs, %s", what, d.Mean, len(diffs), chance(d.P)),
+		textf("A/A rejects at 5 %%: %s differ (%s)", what, chance(d.P))), aa
 }
 
 // twin is an arm that the control's policy decides too, or -1.
@@ -72,52 +72,75 @@ func (l *Ledger) twin() int {
 	return -1
 }
 
-// checkCarryOver compares the arms' difference in the first halves of blocks with that in the second:
-// what one arm leaves behind in queues and caches makes them differ. Attainment and TTFT are tested,
-// adjusted by Holm; the intervals are those of attainment.
-func checkCarryOver(pairs []pair) (Check, *report.CarryOver) {
-	tallies := []func(*tally) float64{attained, firstToken}
-	p := make([]float64, len(tallies))
-	var out *report.CarryOver
-	for i, of := range tallies {
-		var first, second []float64
-		for j := range pairs {
-			at := func(half int) float64 {
-				of := func(s *sums) float64 { return of(&s.halves[half]) }
-				return mean(pairs[j].a, of) - mean(pairs[j].b, of)
-			}
-			if a, b := at(0), at(1); !math.IsNaN(a - b) {
-				first, second = append(first, a), append(second, b)
-			}
+// halves is what the first and the second halves of blocks say of a metric.
+type halves struct {
+	first, second stat.Interval
+	p             float64 // that they are equal; NaN: too few
+}
+
+func halvesOf(pairs []pair, of func(*tally) float64) halves {
+	var first, second []float64
+	for i := range pairs {
+		at := func(half int) float64 {
+			of := func(s *sums) float64 { return of(&s.halves[half]) }
+			return mean(pairs[i].a, of) - mean(pairs[i].b, of)
 		}
-		p[i] = math.NaN()
-		if len(first) < leastFolds {
-			continue
-		}
-		p[i] = stat.PairedDifference(second, first, 0.95).P
-		if i == 0 {
-			f, s := stat.MeanInterval(first, 0.95), stat.MeanInterval(second, 0.95)
-			out = &report.CarryOver{First: interval(f.Mean, f.Low, f.High), Second: interval(s.Mean, s.Low, s.High)}
+		if a, b := at(0), at(1); !math.IsNaN(a - b) {
+			first, second = append(first, a), append(second, b)
 		}
 	}
-	adjusted := stat.Holm(p)
-	least := math.NaN()
-	for _, v := range adjusted {
-		if !math.IsNaN(v) && !(v >= least) {
-			least = v
-		}
+	if len(first) < leastFolds {
+		return halves{p: math.NaN()}
+	}
+	return halves{stat.MeanInterval(first, 0.95), stat.MeanInterval(second, 0.95), stat.PairedDifference(second, first, 0.95).P}
+}
+
+// checkCarryOver compares the arms' difference in the first halves of blocks with that in the second:
+// what one arm leaves behind in queues and caches makes them differ, as does a queue that grows.
+// Attainment and TTFT are tested, adjusted by Holm.
+func checkCarryOver(pairs []pair) (Check, *report.CarryOver) {
+	slo, ttft := halvesOf(pairs, attained), halvesOf(pairs, firstToken)
+	p := stat.Holm([]float64{slo.p, ttft.p})
+	what, unit, h, least := "attainment", "points", slo, p[0]
+	if !(least <= p[1]) && !math.IsNaN(p[1]) {
+		what, unit, h, least = "TTFT", "ms", ttft, p[1]
 	}
 	if math.IsNaN(least) {
 		return Check{Name: "carry-over", OK: true, P: report.Unknown(), About: textf("not enough data: %d pairs with requests in both halves of blocks needed", leastFolds)}, nil
 	}
-	if out != nil {
-		out.P = report.Value(least)
+	var out *report.CarryOver
+	if !math.IsNaN(slo.p) {
+		out = &report.CarryOver{
+			First: interval(slo.first.Mean, slo.first.Low, slo.first.High), Second: interval(slo.second.Mean, slo.second.Low, slo.second.High), P: report.Value(least),
+		}
 	}
-	about := textf("first against second halves of blocks, p = %.2g", least)
-	if out != nil {
-		about = textf("difference in first halves of blocks %+.1f points, in second halves %+.1f, p = %.2g with the TTFT", float64(out.First.Mean), float64(out.Second.Mean), least)
+	about := textf("difference in %s %+.4g %s in first halves of blocks, %+.4g in second, %s", what, round3(h.first.Mean), unit, round3(h.second.Mean), chance(least))
+	return test("carry-over", least, about, textf("%s: blocks carry over into each other, or queues grow within them, so that the size depends on how long blocks are", about)), out
+}
+
+func round3(v float64) float64 {
+	e := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-2)
+	if !(e > 0) || math.IsInf(e, 0) {
+		return v
 	}
-	return test("carry-over", least, about, textf("blocks carry over into each other (p = %.2g): the difference changes within a block", least)), out
+	return math.Round(v/e) * e
+}
+
+// chance is a p-value as it is written.
+func chance(p float64) string {
+	if p < 0.001 {
+		return "p < 0.001"
+	}
+	return textf("p = %.2g", p)
+}
+
+// checkWashout: what a block inherits must be gone before it counts.
+func (l *Ledger) checkWashout() Check {
+	p := l.plan
+	need := max(leastWash, p.Turnover)
+	c := Check{Name: "washout", Known: true, OK: p.short == "", P: report.Unknown(), Reason: p.short}
+	c.About = textf("%s at the start of blocks of %s; %s wanted, the longer of 60 s and the caches' turnover, %s", brief(p.Washout), brief(p.Block), brief(need), briefOr(p.Turnover, "unknown"))
+	return c
 }
 
 // checkArrivals compares the rates at which the arms of a switchback met requests.

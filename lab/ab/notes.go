@@ -10,8 +10,8 @@ import (
 // notes adds what a reader must know to read the figures.
 func (l *Ledger) notes(r *Result) {
 	p := l.plan
-	if need := max(leastWash, p.Turnover); p.Unit == "block" && p.short == "" && p.Washout < need {
-		r.note("A washout of %s is less than the %s asked for: the longer of 60 s and the time that the caches take to turn over, %s.", brief(p.Washout), brief(need), briefOr(p.Turnover, "unknown"))
+	if p.Unit == "block" && p.short == "" && p.Washout < max(leastWash, p.Turnover) {
+		r.note("The washout is shorter than it should be, as it was asked for: caches may still hold what the other arm left.")
 	}
 	if p.Unit == "block" && p.Turnover == 0 {
 		r.note("The log does not say how large the caches are, so the washout does not know how long they take to turn over.")
@@ -51,7 +51,9 @@ func (l *Ledger) endings(r *Result) {
 		// Twelve turns without it are a chance of 2^-12 where there are two arms of equal shares.
 		if turn := (end - kept[0] + 1) / n; end-last > 6*max(turn, 2) {
 			at := time.Unix(0, (last+1)*int64(p.Block)).UTC()
-			r.note("%s ends at %s, %s before the log does: a guardrail tripped, or the configuration changed.", p.Arms[arm].Name, at.Format("2006-01-02 15:04 MST"), brief(time.Duration(end-last)*p.Block))
+			early := textf("%s before the log does: a guardrail tripped, or the configuration changed", brief(time.Duration(end-last)*p.Block))
+			r.note("%s ends at %s, %s.", p.Arms[arm].Name, at.Format("2006-01-02 15:04 MST"), early)
+			r.ended = append(r.ended, report.Trip{At: at, Name: p.Arms[arm].Name + " ends " + early, Value: report.Unknown(), Limit: report.Unknown()})
 		}
 	}
 }

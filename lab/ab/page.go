@@ -16,7 +16,7 @@ func (r *Result) Comparison(i int, m report.Method) *report.Comparison {
 		Ours:  name, Against: r.Control, Primary: report.Attainment, Method: m,
 		Versus: []report.Versus{r.difference(name)},
 		Live: &report.Live{
-			Unit: r.Unit, Calendar: r.calendar, Pairs: v.pairs, Unsound: v.reasons, DesignEffect: report.Unknown(), CarryOver: v.carry, AA: v.aa, AlwaysValid: true,
+			Unit: r.Unit, Calendar: r.calendar, Pairs: v.pairs, Unsound: v.reasons, DesignEffect: report.Unknown(), CarryOver: v.carry, AA: v.aa, AlwaysValid: true, Trips: r.ended,
 		},
 	}
 	for _, arm := range []string{name, r.Control} {

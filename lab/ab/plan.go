@@ -159,8 +159,7 @@ func (s *Survey) blocks(p *Plan, o Options, g grid) error {
 		}
 	case need > p.Block/2:
 		p.Washout = p.Block / 2
-		p.short = fmt.Sprintf("blocks of %s are too short: %s of each must be left out (the longer of 60 s and the time that the caches take to turn over, %s); use longer blocks, or say --washout",
-			brief(p.Block), brief(need), briefOr(p.Turnover, "unknown"))
+		p.short = fmt.Sprintf("blocks of %s are too short for a washout of %s; use longer blocks, or say with --washout what is enough", brief(p.Block), brief(need))
 	default:
 		p.Washout = need
 	}

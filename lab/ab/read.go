@@ -9,13 +9,14 @@ import (
 	"github.com/presage-router/presage/features"
 )
 
-// Read reads the logs twice and says what they show. Progress is told of rows every now and then; nil:
+// Read reads the logs twice and says what they show. Progress is told how many rows of which reading, 1 or 2; nil:
 // nobody is. Errors name the file, and the row or the column, and what to do; ctx ends the reading.
-func Read(ctx context.Context, paths []string, o Options, progress func(rows int)) (*Result, error) {
+func Read(ctx context.Context, paths []string, o Options, progress func(pass, rows int)) (*Result, error) {
 	var survey Survey
-	rows := 0
+	pass, rows := 0, 0
 	each := func(add func(file int, o *features.Observation) error) ([]File, error) {
 		var files []File
+		pass, rows = pass+1, 0
 		for i, path := range paths {
 			rep, err := observations.Scan(path, func(o *features.Observation) error {
 				if rows++; rows%1000 == 0 {
@@ -23,7 +24,7 @@ func Read(ctx context.Context, paths []string, o Options, progress func(rows int
 						return err
 					}
 					if progress != nil {
-						progress(rows)
+						progress(pass, rows)
 					}
 				}
 				return add(i, o)

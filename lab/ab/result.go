@@ -3,6 +3,7 @@ package ab
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/presage-router/presage/internal/stat"
@@ -33,6 +34,7 @@ type Result struct {
 	names    []string // of the plan's arms
 	calendar []report.Block
 	versus   []versus
+	ended    []report.Trip // arms that end before the log does
 }
 
 // File is one log that was read.
@@ -132,7 +134,7 @@ func (l *Ledger) Result() *Result {
 	aaCheck, aa := l.checkAA()
 	common := []Check{aaCheck}
 	if p.Unit == "block" {
-		common = append(common, l.checkStrays())
+		common = append(common, l.checkWashout(), l.checkStrays())
 	}
 	for _, c := range common {
 		r.Checks = append(r.Checks, ArmCheck{"", c})
@@ -179,13 +181,17 @@ func (l *Ledger) compare(r *Result, arm int, aa *report.AA, common []Check) {
 	for _, c := range checks {
 		r.Checks = append(r.Checks, ArmCheck{name, c})
 	}
-	if l.plan.short != "" {
-		v.reasons = append(v.reasons, l.plan.short)
-	}
-	for _, c := range append(checks, common...) {
+	for _, c := range append(slices.Clone(common), checks...) {
 		if c.Reason != "" {
 			v.reasons = append(v.reasons, c.Reason)
+			r.Refused = append(r.Refused, Refusal{"a verdict on " + name, c.Reason})
 		}
+	}
+	if v.pairs < leastPairs {
+		r.Refused = append(r.Refused, Refusal{"a verdict on " + name, textf("not enough data: %d of %d pairs needed", v.pairs, leastPairs)})
+	}
+	if l.plan.Unit != "block" {
+		r.Refused = append(r.Refused, Refusal{"a claim about the fleet", textf("a split by %s: the arms share queues and caches, so that the difference is not what a switch of everybody would bring", l.plan.Unit)})
 	}
 	if thin > 0 {
 		r.Notes = append(r.Notes, textf("%s: %d blocks or cells with fewer than %d requests are left out.", name, thin, fewest))

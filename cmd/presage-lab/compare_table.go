@@ -168,9 +168,15 @@ func printVerdicts(t *terminal.Terminal, o *compare.Outcome) {
 	t.Result("%s: %s of %s, adjusted by Holm for all comparisons", o.Scenario, what, o.Order[0])
 	for i := range o.Primary {
 		c := &o.Primary[i]
-		line := fmt.Sprintf("  %-10s against %s: %+.1f %%", sign(t, c.Verdict)+string(c.Verdict), c.B, 100*c.Relative)
-		if c.Seeds > 1 {
-			line += fmt.Sprintf(" (%+.1f to %+.1f), p %.2g", 100*c.RelativeCI95[0], 100*c.RelativeCI95[1], c.Holm)
+		size, span, unit := 100*c.Diff, c.CI95, "points"
+		if c.Metric == compare.KneeMetric {
+			size, span, unit = 100*c.Relative, c.RelativeCI95, "%"
+		}
+		line := fmt.Sprintf("  %-10s against %s: %+.1f %s", sign(t, c.Verdict)+string(c.Verdict), c.B, size, unit)
+		if c.Metric == compare.KneeMetric && !(o.Knees[c.B].Load > 0) {
+			line = fmt.Sprintf("  %-10s against %s, which sustains nothing", sign(t, c.Verdict)+string(c.Verdict), c.B)
+		} else if c.Seeds > 1 {
+			line += fmt.Sprintf(" (%+.1f to %+.1f), p %.2g", 100*span[0], 100*span[1], c.Holm)
 		}
 		line += fmt.Sprintf(", better on %d of %d seeds", c.Wins, c.Seeds)
 		if c.Needed > c.Seeds {

@@ -40,7 +40,7 @@ func (c *resultsCommand) comparisonOf(cells, all []compare.Cell) *report.Compari
 	}
 	out.Method.Notes = []string{
 		fmt.Sprintf("Every load of every scenario counts up to the last one before %s attains less than 90\u202f%%; %d of %d do.", c.Ours, len(cells), len(all)),
-		fmt.Sprintf("The best other policy of each load was chosen on %d other seeds, from %d on.", c.Choose, c.Chosen),
+		fmt.Sprintf("The best other policy of each load was chosen on seeds of their own: %d, from %d on.", c.Choose, c.Chosen),
 		"Refused and unfinished requests count as missed.",
 	}
 	if len(cells) == 0 {

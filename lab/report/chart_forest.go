@@ -3,6 +3,7 @@ package report
 import (
 	"html/template"
 	"math"
+	"unicode/utf8"
 )
 
 // row is one line of a forest plot.
@@ -30,8 +31,12 @@ func forest(rows []row, u string) figure {
 		lo, hi = -1, 1
 	}
 	pad := 0.06 * (hi - lo)
+	longest := 0
+	for _, r := range rows {
+		longest = max(longest, utf8.RuneCountInString(r.Figure))
+	}
 	return both(func(w float64) template.HTML {
-		step, left, right := 46.0, 118.0, w-128
+		step, left, right := 46.0, 118.0, w-20-6.6*float64(min(longest, 26))
 		if w == narrow {
 			step, left, right = 58, 10, w-10
 		}

@@ -63,6 +63,11 @@ func rateChart(c *Comparison, curves []Curve) figure {
 			low, high, top = min(low, float64(p.Offered)), max(high, float64(p.Offered)), max(top, float64(p.Goodput))
 		}
 	}
+	for _, p := range c.Policies { // rings belong into the picture
+		if r := p.Sustained.Mean; drawable(r) && p.Knee.Reached {
+			high, top = max(high, float64(r)), max(top, 0.9*float64(r))
+		}
+	}
 	top = max(top, 1e-9)
 	return both(func(w float64) template.HTML {
 		right := w - 8
@@ -115,11 +120,8 @@ func ray(g *canvas, x, y axis) {
 		return
 	}
 	g.line("slo", x.at(Value(from)), y.at(Value(0.9*from)), x.at(Value(to)), y.at(Value(0.9*to)))
-	end, anchor := point{x.at(Value(to)), y.at(Value(0.9 * to))}, "start"
-	if end.x > x.b-80 {
-		end.x, anchor = end.x-10, "end"
-	}
-	g.text("slotext", anchor, end.x+4, end.y-2, "90"+thin+"% in SLO")
+	at := Value(from + 0.55*(to-from)) // below the ray there is room
+	g.text("slotext", "start", x.at(at)+8, y.at(0.9*at)+12, "90"+thin+"% in SLO")
 }
 
 // label is a text beside a chart.

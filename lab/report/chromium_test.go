@@ -121,24 +121,38 @@ func TestBrowserTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestNothingOverflows at the width of a phone, and at others.
+// TestNothingOverflows at the widths of phones, tablets and screens: in frames, as windows have a least width.
 func TestNothingOverflows(t *testing.T) {
 	browser(t)
-	for name, c := range map[string]*Comparison{"compare": sample(), "live": sampleLive()} {
-		page := bytes.Replace(written(t, c), []byte("</body>"), []byte(`<script>document.title = "wide " + (document.documentElement.scrollWidth - innerWidth)</script></body>`), 1)
-		page = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`).ReplaceAll(page, nil)
-		address, _ := host(t, page)
-		for _, size := range []string{"320,800", "390,844", "768,900", "1280,900", "1920,1000"} {
-			// Windows have a least width; a frame has none.
-			w, _, _ := strings.Cut(size, ",")
-			frame, _ := host(t, []byte(`<!doctype html><link rel="icon" href="data:,"><iframe width="`+w+`" height="800" src="`+address+`"></iframe>`))
-			_ = frame
-			dom, _ := look(t, address, "--dump-dom", "--window-size="+size)
-			m := regexp.MustCompile(`<title>wide (-?\d+)</title>`).FindStringSubmatch(dom)
-			if m == nil || strings.HasPrefix(m[1], "-") && m[1] != "-0" || m[1] != "0" {
-				t.Errorf("%s at %s: %q", name, size, m)
-			}
+	pages := map[string][]byte{"/compare": written(t, sample()), "/live": written(t, sampleLive())}
+	var frames strings.Builder
+	for name := range pages {
+		for _, w := range []string{"320", "390", "768", "1024", "1280", "1920"} {
+			frames.WriteString(`<iframe width="` + w + `" height="600" src="` + name + `"></iframe>`)
 		}
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if p, ok := pages[r.URL.Path]; ok {
+			_, _ = w.Write(p)
+			return
+		}
+		_, _ = w.Write([]byte(`<!doctype html><link rel="icon" href="data:,">` + frames.String() + `<script>onload = () => {
+document.title = "over " + [...document.querySelectorAll("iframe")].map(f => { const d = f.contentDocument.documentElement; return f.src + "@" + f.width + "=" + (d.scrollWidth - d.clientWidth) }).join(" ") }</script>`))
+	}))
+	defer s.Close()
+	dom, _ := look(t, s.URL, "--dump-dom")
+	m := regexp.MustCompile(`<title>over (.*)</title>`).FindStringSubmatch(dom)
+	if m == nil {
+		t.Fatalf("no measure in %.300s", dom)
+	}
+	for _, f := range strings.Fields(m[1]) {
+		if !strings.HasSuffix(f, "=0") {
+			t.Errorf("%s pixels too wide", f)
+		}
+	}
+	if n := len(strings.Fields(m[1])); n != 12 {
+		t.Errorf("%d frames measured", n)
 	}
 }
 

@@ -66,7 +66,7 @@ func noise(of Value) int {
 // decimals are those of an interval; of a figure without one, three digits.
 func (i Interval) decimals() int {
 	if i.Known() && i.High > i.Low {
-		return noise((i.High - i.Low) / 2)
+		return min(noise((i.High-i.Low)/2), three(i.Mean)+1)
 	}
 	return three(i.Mean)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"strings"
 )
 
@@ -155,7 +156,9 @@ func scope(c *Comparison) string {
 	} else {
 		parts = append(parts, plural(s.Seeds, "seed")+", same arrivals for every policy")
 	}
-	parts = append(parts, plural(s.Requests, "request"))
+	if s.Requests > 0 {
+		parts = append(parts, plural(s.Requests, "request"))
+	}
 	if c.Live != nil {
 		return strings.Join(append(parts, "live"), " · ")
 	}
@@ -224,7 +227,7 @@ func (c *Comparison) against(name string) *Versus {
 func (p *page) curve(c *Comparison) {
 	k := c.curves()
 	if len(k) == 0 {
-		if p.CurveNote = "One rate was played, so there is no curve: presage-lab compare --sweep."; c.Live != nil {
+		if p.CurveNote = "No rates were swept, so there is no curve. presage-lab compare --sweep draws one."; c.Live != nil {
 			p.CurveNote = "Live traffic has the rate it has: only simulated comparisons sweep it."
 		}
 		return
@@ -345,27 +348,31 @@ func (p *page) reliability(c *Comparison) {
 }
 
 // flattery says whether the forecasts of chosen endpoints are too good, as choosing the lowest of many
-// noisy ones makes them.
+// noisy ones makes them: by the largest gap between the curves that is above its own noise.
 func flattery(r *Reliability) string {
-	var lower Value = Unknown()
+	most, compared := Value(0), false
 	for _, a := range r.Curves {
 		for _, b := range r.Curves {
-			if a.Random && !b.Random && a.Target == b.Target {
-				for i := range min(len(a.Observed), len(b.Observed)) {
-					if gap := a.Observed[i] - b.Observed[i]; gap.Known() && !(lower >= gap) {
-						lower = gap
-					}
+			if !a.Random || b.Random || a.Target != b.Target || a.N == 0 || b.N == 0 {
+				continue
+			}
+			compared = true
+			for i := range min(len(a.Observed), len(b.Observed)) {
+				p, q := float64(a.Observed[i]), float64(b.Observed[i])
+				doubt := 1.96 * math.Sqrt(max(p*(1-p), 0)/float64(a.N)+max(q*(1-q), 0)/float64(b.N))
+				if gap := p - q; gap > doubt {
+					most = max(most, Value(gap))
 				}
 			}
 		}
 	}
 	switch {
-	case !lower.Known():
+	case !compared:
 		return ""
-	case lower < 0.01:
-		return "The line of chosen endpoints is not the lower one: choosing the lowest of many noisy forecasts flattered none here."
+	case most == 0:
+		return "Choosing the lowest of many noisy forecasts can make the chosen one look too good; no such gap is shown here."
 	}
-	return "Choosing the lowest of many noisy forecasts makes the chosen one look too good: by up to " + unit(number(100*lower, 0), "points") + " here."
+	return "Choosing the lowest of many noisy forecasts makes the chosen one look too good: by up to " + unit(number(100*most, 0), "points") + " here."
 }
 
 func (p *page) classes(c *Comparison) {

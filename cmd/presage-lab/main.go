@@ -44,7 +44,7 @@ var examples = map[string]string{
 	"bench sim":     "presage-lab bench sim --step token",
 	"scenarios":     "presage-lab scenarios",
 	"ab":            "presage-lab ab replica-1.jsonl replica-2.jsonl",
-	"compare":       "presage-lab compare --scenario herd --seeds 3",
+	"compare":       "presage-lab compare --scenario mixed-gpus --sweep",
 	"foresee":       "presage-lab foresee --scenario upgrade --ablate",
 	"results":       "presage-lab results --scenarios herd,mixed-gpus --seeds 8",
 	"calibrate":     "presage-lab calibrate measured.csv --run NAME",

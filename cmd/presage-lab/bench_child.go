@@ -22,7 +22,7 @@ func (benchChildCommand) Run() error { return bench.Attend(os.Stdin, os.Stdout, 
 func startBenched(s bench.Settings) (bench.Service, error) {
 	cfg := config.Default()
 	cfg.Listen = config.Listen{ExtProc: "127.0.0.1:0", Health: "127.0.0.1:0", Admin: "127.0.0.1:0"}
-	cfg.Policy, cfg.Fleet.Scrape.Interval, cfg.Answer.Endpoints = s.Policy, s.Scrape, s.Answers
+	cfg.Policy, cfg.Shadow, cfg.Fleet.Scrape.Interval, cfg.Answer.Endpoints = s.Policy, s.Shadow, s.Scrape, s.Answers
 	list := make([]*fleet.Endpoint, len(s.Endpoints))
 	for i, e := range s.Endpoints {
 		addr, err := netip.ParseAddrPort(e.Addr)

@@ -111,7 +111,7 @@ func (c *demoCommand) config() (*demo.Config, error) {
 	if len(cfg.Policies) == 0 {
 		cfg.Policies = lineup(replay)
 	}
-	if err := knownPolicies(cfg.Policies); err != nil {
+	if err := knownPolicies("policies", cfg.Policies); err != nil {
 		return nil, err
 	}
 	var err error
@@ -134,16 +134,16 @@ func (c *demoCommand) workload() (*demo.Workload, error) {
 	return demo.Replay(c.Trace, cmp.Or(c.Window, demoWindow))
 }
 
-// knownPolicies checks names against what the service knows.
-func knownPolicies(names []string) error {
+// knownPolicies checks the names that a flag gives against what the service knows.
+func knownPolicies(flag string, names []string) error {
 	known := serve.Policies()
 	seen := map[string]bool{}
 	for _, name := range names {
 		if _, err := known.New(name, router.Params{}); err != nil {
-			return fmt.Errorf("--policies: %w", err)
+			return fmt.Errorf("--%s: %w", flag, err)
 		}
 		if seen[name] {
-			return fmt.Errorf("--policies: %q twice; name each policy once", name)
+			return fmt.Errorf("--%s: %q twice; name each policy once", flag, name)
 		}
 		seen[name] = true
 	}

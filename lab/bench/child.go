@@ -21,6 +21,7 @@ import (
 type Settings struct {
 	Endpoints []Endpoint    `json:"endpoints"`
 	Policy    string        `json:"policy"`
+	Shadow    []string      `json:"shadow"`  // policies that decide beside, without effect
 	Scrape    time.Duration `json:"scrape"`  // interval
 	Answers   int           `json:"answers"` // endpoints named per answer
 	Profile   string        `json:"profile"` // file for a CPU profile; empty: none

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -43,40 +44,60 @@ func (b *ExtProc) Run(ctx context.Context) (ExtProcResult, error) {
 		return ExtProcResult{}, err
 	}
 	defer engines.stop()
-	c, err := startChild(ctx, b.Program, Settings{Endpoints: engines.list, Policy: b.Policy, Scrape: scrapeInterval, Answers: 1, Profile: b.Profile})
+	rig, err := b.open(ctx, engines, nil)
 	if err != nil {
 		return ExtProcResult{}, err
+	}
+	workers := b.workers()
+	if _, _, err = drive(ctx, rig.driver, workers, b.Duration/warmup); err != nil {
+		return ExtProcResult{}, errors.Join(err, rig.close())
+	}
+	r, err := b.measure(ctx, rig, workers)
+	return r, errors.Join(err, rig.close())
+}
+
+// rig is the service in its process, with a connection to it.
+type rig struct {
+	child  *child
+	driver *driver.Driver
+}
+
+func (b *ExtProc) open(ctx context.Context, engines *engines, shadows []string) (*rig, error) {
+	c, err := startChild(ctx, b.Program, Settings{
+		Endpoints: engines.list, Policy: b.Policy, Shadow: shadows, Scrape: scrapeInterval, Answers: 1, Profile: b.Profile,
+	})
+	if err != nil {
+		return nil, err
 	}
 	d, err := driver.Dial(c.first.ExtProc)
 	if err != nil {
-		_ = c.stop()
-		return ExtProcResult{}, err
+		return nil, errors.Join(err, c.stop())
 	}
-	r, err := b.measure(ctx, c, d)
-	_ = d.Close()
-	if serr := c.stop(); err == nil && serr != nil {
-		err = fmt.Errorf("the service failed: %w", serr)
+	return &rig{child: c, driver: d}, nil
+}
+
+func (r *rig) close() error {
+	_ = r.driver.Close()
+	if err := r.child.stop(); err != nil {
+		return fmt.Errorf("the service failed: %w", err)
 	}
-	return r, err
+	return nil
 }
 
 // scrapeInterval is the service's default.
 const scrapeInterval = 200 * time.Millisecond
 
-func (b *ExtProc) measure(ctx context.Context, c *child, d *driver.Driver) (ExtProcResult, error) {
-	workers := b.workers()
-	if _, _, err := drive(ctx, d, workers, b.Duration/warmup); err != nil {
-		return ExtProcResult{}, err
-	}
-	before, err := c.report()
+// measure drives a service for the length of a run.
+func (b *ExtProc) measure(ctx context.Context, r *rig, workers []*worker) (ExtProcResult, error) {
+	before, err := r.child.report()
 	if err != nil {
 		return ExtProcResult{}, err
 	}
-	took, decisions, err := drive(ctx, d, workers, b.Duration)
+	took, decisions, err := drive(ctx, r.driver, workers, b.Duration)
 	if err != nil {
 		return ExtProcResult{}, err
 	}
-	after, err := c.report()
+	after, err := r.child.report()
 	if err != nil {
 		return ExtProcResult{}, err
 	}

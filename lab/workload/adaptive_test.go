@@ -38,6 +38,7 @@ type outcome struct {
 	attainment float64 // percent
 	p90        float64 // of TTFT, ms
 	switches   uint64
+	changed    float64 // percent of the picks that static weights would have made otherwise
 }
 
 func play(t *testing.T, s *Scenario, load float64, seed uint64, p router.Policy) outcome {
@@ -71,8 +72,9 @@ func play(t *testing.T, s *Scenario, load float64, seed uint64, p router.Policy)
 	slices.Sort(ttft)
 	o := outcome{attainment: 100 * float64(met) / float64(len(ttft)), p90: stat.Quantile(ttft, 0.9)}
 	if a, ok := p.(*adaptive.Policy); ok {
-		n := a.Status().Switches
-		o.switches = n[0] + n[1]
+		st := a.Status()
+		o.switches = st.Switches[0] + st.Switches[1]
+		o.changed = 100 * float64(st.Differing) / float64(st.Picks)
 	}
 	return o
 }
@@ -107,7 +109,7 @@ func TestAdaptiveAgainstFixedWeights(t *testing.T) {
 		if *seeds <= 2 {
 			s.Duration, s.Warmup = s.Duration/3, s.Warmup/3 // as a test; a figure needs the whole
 		}
-		var fixed, adapted, fixed90, adapted90 []float64
+		var fixed, adapted, fixed90, adapted90, changed []float64
 		for seed := range uint64(*seeds) {
 			w, err := baseline.Policies().New("weighted", router.Params{Seed: seed})
 			if err != nil {
@@ -120,14 +122,15 @@ func TestAdaptiveAgainstFixedWeights(t *testing.T) {
 			f, d := play(t, s, c.load, 901+seed, w), play(t, s, c.load, 901+seed, a)
 			fixed, adapted = append(fixed, f.attainment), append(adapted, d.attainment)
 			fixed90, adapted90 = append(fixed90, f.p90), append(adapted90, d.p90)
+			changed = append(changed, d.changed)
 			if c.switches > 0 && d.switches > c.switches {
 				t.Errorf("%s at %v, seed %d: %d switches", c.name, c.load, seed, d.switches)
 			}
 		}
 		gain, p90 := stat.PairedDifference(adapted, fixed, 0.95), stat.PairedDifference(adapted90, fixed90, 0.95)
-		t.Logf("%-10s load %.1f  attainment %6.2f %% fixed, %6.2f adaptive, %+.2f [%.2f, %.2f]  TTFT p90 %5.0f ms fixed, %5.0f adaptive, %+.0f [%.0f, %.0f]",
+		t.Logf("%-10s load %.1f  attainment %6.2f %% fixed, %6.2f adaptive, %+.2f [%.2f, %.2f]  TTFT p90 %5.0f ms fixed, %5.0f adaptive, %+.0f [%.0f, %.0f]  %.0f %% of the picks changed",
 			c.name, c.load, stat.Mean(fixed), stat.Mean(adapted), gain.Mean, gain.Low, gain.High,
-			stat.Mean(fixed90), stat.Mean(adapted90), p90.Mean, p90.Low, p90.High)
+			stat.Mean(fixed90), stat.Mean(adapted90), p90.Mean, p90.Low, p90.High, stat.Mean(changed))
 		if !(gain.Mean >= c.gain && stat.Mean(adapted90) <= c.p90*stat.Mean(fixed90)) { //nolint:staticcheck // NaN must fail too
 			t.Errorf("%s at %v: attainment %v over %v, TTFT p90 %v over %v", c.name, c.load, adapted, fixed, adapted90, fixed90)
 		}
@@ -150,6 +153,7 @@ func TestAdaptiveUnderSpikes(t *testing.T) {
 	for i := range s.Traffic {
 		classes = append(classes, s.Traffic[i].Class)
 	}
+	var changed []float64            // percent of the picks
 	p90 := map[string][2][]float64{} // by class: TTFT in ms under fixed weights and adapted ones, by seed
 	for seed := range uint64(*seeds) {
 		w, err := baseline.Policies().New("weighted", router.Params{Seed: seed})
@@ -160,7 +164,7 @@ func TestAdaptiveUnderSpikes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for side, p := range []router.Policy{w, a} {
+		for side, p := range [2]router.Policy{w, a} {
 			cfg, err := s.Cluster(table)
 			if err != nil {
 				t.Fatal(err)
@@ -183,7 +187,10 @@ func TestAdaptiveUnderSpikes(t *testing.T) {
 				p90[c] = both
 			}
 		}
+		st := a.Status()
+		changed = append(changed, 100*float64(st.Differing)/float64(st.Picks))
 	}
+	t.Logf("%.0f %% of the picks changed", stat.Mean(changed))
 	for _, c := range classes {
 		fixed, adapted := stat.Mean(p90[c][0]), stat.Mean(p90[c][1])
 		d := stat.PairedDifference(p90[c][1], p90[c][0], 0.95)

@@ -34,17 +34,21 @@ func (s *Survey) grid() grid {
 		longest = min(longest, begun[i].high-begun[i-1].low)
 	}
 	for length := longest; length >= 1; length-- {
-		off, odds := 0, 0.0
+		off := 0
 		for _, b := range begun {
 			if floor(b.high, length)*length < b.low {
 				off++
 			}
+		}
+		if float64(off) > mostOff*float64(len(begun)) {
+			continue
+		}
+		odds := 0.0
+		for _, b := range begun {
 			odds += math.Log(max(1, float64(length)/float64(b.high-b.low+1)))
 		}
-		if float64(off) <= mostOff*float64(len(begun)) {
-			g.length, g.sure = time.Duration(length)*time.Second, odds > convincing
-			return g
-		}
+		g.length, g.sure = time.Duration(length)*time.Second, odds > convincing
+		return g
 	}
 	return g
 }

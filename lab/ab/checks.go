@@ -182,6 +182,9 @@ func (l *Ledger) checkStrays() Check {
 	}
 	share := float64(strays) / float64(n)
 	c := Check{Name: "one arm at a time", Known: n > 0, OK: !(share > mostStrays), P: report.Unknown(), About: textf("%.2g %% of the requests met another arm than the rest of their block", 100*share)}
+	if n == 0 {
+		c.About = "no request counts"
+	}
 	if !c.OK {
 		c.Reason = textf("%.0f %% of the requests met another arm than the rest of their block: the clocks or the configurations of replicas differ, or these are no blocks", 100*share)
 	}

@@ -174,8 +174,8 @@ func (s *Survey) cell() time.Duration {
 		least = min(least, s.arms[i].records)
 	}
 	span := s.last.Sub(s.first)
-	c := max(time.Minute, span/time.Duration(max(1, least))*100, span/1000)
-	return c.Truncate(time.Minute)
+	rare := time.Duration(min(float64(span)/float64(max(1, least))*100, float64(span)))
+	return max(time.Minute, rare, span/1000).Truncate(time.Minute)
 }
 
 // brief is a length of time without what is zero at its end.

@@ -196,8 +196,8 @@ const mostBlocks = 720
 // calendar draws the blocks in order of time, one colour per arm.
 func calendar(l *Live, ours string) figure {
 	blocks := l.Calendar[:min(len(l.Calendar), mostBlocks)]
-	return both(func(w float64) template.HTML {
-		const cell, left = 14.0, 62.0
+	draw := func(w float64) template.HTML {
+		const cell, left = 14.0, 92.0
 		columns := int((w - left) / cell)
 		lines := (len(blocks) + columns - 1) / columns
 		h := float64(lines)*(cell+4) + 6
@@ -214,7 +214,8 @@ func calendar(l *Live, ours string) figure {
 			g.rect(kind, x, y, cell-2, cell-2, blockTitle(&b))
 		}
 		return g.done()
-	})
+	}
+	return figure{draw(2 * wide), draw(narrow)}
 }
 
 func blockTitle(b *Block) string {

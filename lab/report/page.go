@@ -31,6 +31,7 @@ type page struct {
 	Verdict Verdict
 	Ours    string
 	Rows    []line
+	Rates   bool // some sustained rate is known
 	Note    string
 
 	Curve     *figure
@@ -144,7 +145,11 @@ func scope(c *Comparison) string {
 	s := &c.Scope
 	var parts []string
 	if s.Scenario != "" {
-		parts = append(parts, "scenario "+s.Scenario)
+		what := "scenario "
+		if c.Live != nil {
+			what = "experiment "
+		}
+		parts = append(parts, what+s.Scenario)
 	}
 	if len(s.Endpoints) > 0 {
 		parts = append(parts, strings.Join(s.Endpoints, " + "))
@@ -206,6 +211,7 @@ func (p *page) table(c *Comparison, v *Verdict) {
 			l.Sign, l.Chip, l.Kind = chip(stand(&d.Primary), c.Ours)
 		}
 		p.Rows = append(p.Rows, l)
+		p.Rates = p.Rates || q.Sustained.Mean.Known()
 	}
 	for i := range c.Policies {
 		if q := &c.Policies[i]; q.Name == c.Ours && q.Rate.Known() {
@@ -320,6 +326,9 @@ func (p *page) reliability(c *Comparison) {
 	r := c.Reliability
 	if r == nil || len(r.Curves) == 0 {
 		p.Reliable = []string{"No run was watched from inside, so forecasts were not held against what happened."}
+		if c.Live != nil {
+			p.Reliable = []string{"Of live traffic only forecasts of chosen endpoints can be checked: presage_forecast_covered_total counts them."}
+		}
 		return
 	}
 	f := reliability(r)
@@ -417,7 +426,9 @@ func (p *page) timelines(c *Comparison) {
 		p.Timelines = append(p.Timelines, q)
 	}
 	if len(p.Timelines) == 0 {
-		p.TimelinesNote = "No run was watched from inside."
+		if p.TimelinesNote = "No run was watched from inside."; c.Live != nil {
+			p.TimelinesNote = "Live traffic is not drawn here."
+		}
 	}
 }
 

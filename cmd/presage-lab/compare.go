@@ -29,7 +29,7 @@ type compareCommand struct {
 	Seed      uint64    `default:"1" help:"First seed; the others follow it."`
 	Load      []float64 `placeholder:"X" help:"Multiples of the scenario's rate; default 1."`
 	Sweep     bool      `help:"All loads of the scenario, and the load that each policy sustains."`
-	Columns   []string  `placeholder:"NAME" help:"Columns of the tables instead of the usual ones; names as in --json."`
+	Columns   []string  `placeholder:"NAME" help:"Columns of the tables instead of those that fit the terminal; names as in --json."`
 	Reference string    `placeholder:"NAME" help:"Policy that changed decisions are counted against; default: weighted, else the first."`
 	Control   bool      `negatable:"" default:"true" help:"Play always-busiest at the highest load: where it does not lose, nothing can be read."`
 	Trace     string    `placeholder:"FILE" help:"Trace to replay, for scenarios that need one."`
@@ -75,7 +75,9 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	void := false
 	for i, o := range outcomes {
-		printOutcome(t, o, columns)
+		if err := printOutcome(t, o, columns); err != nil {
+			return err
+		}
 		void = void || o.Void != ""
 		if err := c.reportMatch(ctx, t, matches[i], o, took[i]); err != nil {
 			return err

@@ -11,13 +11,13 @@ import (
 	"github.com/presage-router/presage/lab/compare"
 )
 
-// usualColumns are those of tables, beside the difference of attainment.
-var usualColumns = []string{"slo_attainment", "goodput_rps", "ttft_p50_ms", "ttft_p90_ms", "ttft_p99_ms", "itl_mean_ms", "hit_ratio", "herd_index", "changed_ratio"}
+// usualColumns are those of tables, the most important first: as many as the terminal is wide.
+var usualColumns = []string{
+	compare.PrimaryMetric, "ttft_p90_ms", "itl_mean_ms", "hit_ratio", "load_cv", "herd_index", "ttft_p50_ms", "ttft_p99_ms", "goodput_rps", "changed_ratio",
+}
 
+// columnsOf are the columns with these names; nil of none.
 func columnsOf(names []string) ([]compare.Measure, error) {
-	if len(names) == 0 {
-		names = usualColumns
-	}
 	var columns []compare.Measure
 	for _, name := range names {
 		m, err := compare.MeasureOf(name)
@@ -29,8 +29,35 @@ func columnsOf(names []string) ([]compare.Measure, error) {
 	return columns, nil
 }
 
+// fitting are the usual columns that fit into a width, beside the names of policies.
+func fitting(width int, policies []string) ([]compare.Measure, error) {
+	all, err := columnsOf(usualColumns)
+	if err != nil {
+		return nil, err
+	}
+	used := 0
+	for _, p := range policies {
+		used = max(used, len(p)+2)
+	}
+	for i := range all {
+		if used += max(len(all[i].Title), 6) + 2; all[i].Name == compare.PrimaryMetric {
+			used += len("-100.0 (-100.0 to -100.0)") + 2
+		}
+		if used > width && i > 0 {
+			return all[:i], nil
+		}
+	}
+	return all, nil
+}
+
 // printOutcome prints a table per load, the sustained loads, and what has to be known about them.
-func printOutcome(t *terminal.Terminal, o *compare.Outcome, columns []compare.Measure) {
+func printOutcome(t *terminal.Terminal, o *compare.Outcome, columns []compare.Measure) error {
+	if columns == nil {
+		var err error
+		if columns, err = fitting(t.Width, o.Order); err != nil {
+			return err
+		}
+	}
 	if o.Seeds > 0 {
 		for i := range o.Sweep {
 			printSection(t, o, &o.Sweep[i], columns)
@@ -44,17 +71,18 @@ func printOutcome(t *terminal.Terminal, o *compare.Outcome, columns []compare.Me
 	if o.Void != "" {
 		t.Result("%s", t.Paint(terminal.Red, "Void: "+o.Void))
 	}
+	return nil
 }
 
 func printSection(t *terminal.Terminal, o *compare.Outcome, s *compare.Section, columns []compare.Measure) {
 	t.Result("")
-	t.Result("%s at %g times its rate, %.1f requests/s, %d seeds; times in ms", o.Scenario, s.Load, s.Offered, o.Seeds)
+	t.Result("%s at %g times its rate, %.1f requests/s, %d seeds; %s minus the others; times in ms", o.Scenario, s.Load, s.Offered, o.Seeds, o.Order[0])
 	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	head := "policy\t"
 	for i := range columns {
 		head += columns[i].Title + "\t"
 		if columns[i].Name == compare.PrimaryMetric {
-			head += o.Order[0] + " minus it, 95 %\t"
+			head += "difference, 95 %\t"
 		}
 	}
 	fmt.Fprintln(w, head)

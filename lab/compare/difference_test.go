@@ -43,15 +43,15 @@ func TestFamiliesOfEqualPoliciesSeldomDiffer(t *testing.T) {
 	for range 400 {
 		family := make([]Comparison, 12)
 		refs := make([]*Comparison, len(family))
-		any := false
+		found := false
 		for i := range family {
 			x, y := seedsOf(rng, 8, 0, 30, 5)
 			family[i] = differ(x, y, 1)
 			refs[i] = &family[i]
-			any = any || family[i].P < .05
+			found = found || family[i].P < .05
 		}
 		together(refs)
-		if any {
+		if found {
 			alone++
 		}
 		for i := range family {

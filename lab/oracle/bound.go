@@ -228,7 +228,7 @@ func trace(a *compare.Arena, load float64, seed uint64) (*cluster.Config, []dema
 		anyOrder = anyOrder || cfg.Nodes[i].Engine.PriorityScheduling
 	}
 	var demands []demand
-	var lent []int // blocks of a request that later ones share
+	var lent []int              // blocks of a request that later ones share
 	brought := map[uint64]int{} // blocks, by the request that brought them first
 	for {
 		var j cluster.Job

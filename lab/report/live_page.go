@@ -33,7 +33,7 @@ func newLive(c *Comparison) *livePage {
 		p.Design = "Design effect: " + number(l.DesignEffect, 1) + " times the variance of independent requests."
 	}
 	if k := l.CarryOver; k != nil {
-		p.CarryOver = "Carry-over: first halves of blocks " + unit(k.First.bracket(), "points") + ", second halves " + unit(k.Second.bracket(), "points") + ", p = " + number(k.P, 2) + "."
+		p.CarryOver = "Carry-over: first halves of blocks " + unit(k.First.bracket(), "points") + ", second halves " + unit(k.Second.bracket(), "points") + ", " + pValue(k.P) + "."
 	}
 	if len(l.Arrivals) > 0 {
 		p.Arrivals = "Arrivals: "
@@ -46,7 +46,7 @@ func newLive(c *Comparison) *livePage {
 		p.Arrivals += "; " + percent(imbalance(l.Arrivals), 1) + " apart, of " + percent(mostImbalance, 0) + " allowed."
 	}
 	if a := l.AA; a != nil {
-		p.AA = "A/A check: p = " + number(a.P, 2) + " over " + plural(a.N, "block pair") + ", interval ±" + unit(number(a.Wide, noise(a.Wide)), "points") + "."
+		p.AA = "A/A check: " + pValue(a.P) + " over " + plural(a.N, "block pair") + ", interval ±" + unit(number(a.Wide, noise(a.Wide)), "points") + "."
 	}
 	for _, t := range l.Trips {
 		if !t.Value.Known() {

@@ -22,7 +22,7 @@ var patterns = map[Kind]*regexp.Regexp{
 	Void:    regexp.MustCompile(`^Void: the control arm did not lose; do not read further\.$`),
 	NotEnough: regexp.MustCompile(`^Not enough evidence: (between [−+]?[\d.,]+ and [−+]?[\d.,]+ (req/s|points)(, undone by Holm's correction)?\.( About [\d,. M]+ more (seed|block pair)s?( \(or [\d.,]+ h\))? would settle [\d.,]+ (req/s|points)\.)?` +
 		`|\d+ of (5 seeds|12 block pairs) needed\.|sustained rate not reached: raise the swept rates\.|no rates were swept, so no sustained rate is known\.|no other policy was played\.` +
-		`|the difference has no interval\.|arrivals differ by [\d.,–]+( %)? between arms\.|A/A rejects at 5 % \(p = 0\.0\d+\)\.|blocks carry over into each other \(p = 0\.0\d+\)\.` +
+		`|the difference has no interval\.|arrivals differ by [\d.,–]+( %)? between arms\.|A/A rejects at 5 % \(p (= 0\.0\d+|< 0\.001)\)\.|blocks carry over into each other \(p (= 0\.0\d+|< 0\.001)\)\.` +
 		`|split by \w*, the arms share queues\.|the intervals hold for one look only, at the planned end\.)$`),
 }
 
@@ -45,8 +45,8 @@ func value(t *rapid.T, name string) Value {
 	return Value(rapid.Float64Range(-100, 100).Draw(t, name))
 }
 
-// chance is a p-value, or none.
-func chance(t *rapid.T) Value {
+// someP is a p-value, or none.
+func someP(t *rapid.T) Value {
 	return rapid.SampledFrom([]Value{Unknown(), 0, .001, .04, .2, 1}).Draw(t, "p")
 }
 
@@ -56,7 +56,7 @@ func randomDifference(t *rapid.T) Difference {
 	d := interval(mean, half, rapid.SampledFrom([]float64{0, .01, 40, 100, 1000}).Draw(t, "base"), rapid.SampledFrom([]int{0, 4, 5, 9, 10, 30, 30, 30}).Draw(t, "n"))
 	d.P = rapid.SampledFrom([]Value{Unknown(), .001, .2}).Draw(t, "p")
 	if !mostly(t, "usual") {
-		d = Difference{Interval{value(t, "mean"), value(t, "low"), value(t, "high")}, value(t, "base"), value(t, "sd"), []Value{value(t, "seed")}, d.N, chance(t), nil, nil}
+		d = Difference{Interval{value(t, "mean"), value(t, "low"), value(t, "high")}, value(t, "base"), value(t, "sd"), []Value{value(t, "seed")}, d.N, someP(t), nil, nil}
 	}
 	if !mostly(t, "plain") {
 		d.Relative, d.All = &Interval{value(t, "rm"), value(t, "rl"), value(t, "rh")}, &Interval{value(t, "am"), value(t, "al"), value(t, "ah")}
@@ -111,8 +111,8 @@ func random(t *rapid.T, name func(int) string) *Comparison {
 	if rapid.IntRange(0, 2).Draw(t, "live") == 0 {
 		c.Live = &Live{
 			Unit: rapid.SampledFrom([]string{"block", "block", "block", "block", "session", "request", ""}).Draw(t, "unit"), Pairs: rapid.SampledFrom([]int{11, 12, 30, 40, 40}).Draw(t, "pairs"),
-			DesignEffect: value(t, "deff"), AlwaysValid: mostly(t, "av"), AA: &AA{chance(t), 3, value(t, "wide")},
-			CarryOver: &CarryOver{Interval{value(t, "m"), value(t, "l"), value(t, "h")}, Point(1), chance(t)},
+			DesignEffect: value(t, "deff"), AlwaysValid: mostly(t, "av"), AA: &AA{someP(t), 3, value(t, "wide")},
+			CarryOver: &CarryOver{Interval{value(t, "m"), value(t, "l"), value(t, "h")}, Point(1), someP(t)},
 			Arrivals:  []Arrival{{name(0), 10, value(t, "r1")}, {name(1), 10, value(t, "r2")}},
 			Calendar:  []Block{{time.Unix(0, 0).UTC(), time.Minute, 0, name(0), 0, 5}, {time.Unix(60, 0).UTC(), time.Minute, 0, name(1), 9, 5}},
 			Trips:     []Trip{{time.Unix(0, 0).UTC(), name(85), value(t, "v"), value(t, "lim")}},

@@ -202,12 +202,20 @@ func blocksReason(l *Live) string {
 		return "arrivals differ by " + percent(by, 0) + " between arms"
 	}
 	if l.AA != nil && l.AA.P.Known() && l.AA.P < significant {
-		return "A/A rejects at 5" + thin + "% (p = " + number(l.AA.P, 3) + ")"
+		return "A/A rejects at 5" + thin + "% (" + pValue(l.AA.P) + ")"
 	}
 	if c := l.CarryOver; c != nil && c.P.Known() && c.P < significant {
-		return "blocks carry over into each other (p = " + number(c.P, 3) + ")"
+		return "blocks carry over into each other (" + pValue(c.P) + ")"
 	}
 	return ""
+}
+
+// pValue is a p-value as it is written.
+func pValue(p Value) string {
+	if p < 0.001 {
+		return "p < 0.001"
+	}
+	return "p = " + number(p, 3)
 }
 
 // imbalance is by how much the highest arrival rate of an arm is above the lowest.

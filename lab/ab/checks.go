@@ -111,7 +111,7 @@ func checkCarryOver(pairs []pair) (Check, *report.CarryOver) {
 	var out *report.CarryOver
 	if !math.IsNaN(slo.p) {
 		out = &report.CarryOver{
-			First: interval(slo.first.Mean, slo.first.Low, slo.first.High), Second: interval(slo.second.Mean, slo.second.Low, slo.second.High), P: report.Value(least),
+			First: interval(slo.first.Mean, slo.first.Low, slo.first.High), Second: interval(slo.second.Mean, slo.second.Low, slo.second.High), P: report.Value(p[0]),
 		}
 	}
 	about := textf("difference in %s %+.4g %s in first halves of blocks, %+.4g in second, %s", what, round3(h.first.Mean), unit, round3(h.second.Mean), chance(least))

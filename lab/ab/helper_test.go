@@ -35,7 +35,7 @@ func (w *traffic) observe(seed uint64, each func(*features.Observation)) {
 	rng := rand.New(rand.NewPCG(seed, 77))
 	level, before := rng.NormFloat64()*w.sway, ""
 	var order [2]string
-	var o features.Observation
+	o := *record(t0, "", "")
 	var id []byte
 	for k := range w.blocks {
 		level = w.memory*level + math.Sqrt(1-w.memory*w.memory)*w.sway*rng.NormFloat64()
@@ -53,7 +53,7 @@ func (w *traffic) observe(seed uint64, each func(*features.Observation)) {
 		for i := range n {
 			into := time.Duration(float64(w.length) * (float64(i) + rng.Float64()) / float64(n))
 			id = strconv.AppendUint(append(id[:0], "d-"...), seed<<32|uint64(k*w.requests+i), 36)
-			o = *record(t0.Add(time.Duration(k)*w.length+into), block, string(id))
+			o.At, o.Arm, o.ID = t0.Add(time.Duration(k)*w.length+into), block, string(id)
 			if w.split != "" {
 				session := mix(seed<<32 ^ uint64(k*w.requests+i)/5)
 				if w.split == "session" {

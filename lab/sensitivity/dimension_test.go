@@ -23,7 +23,7 @@ func TestNothingWrongChangesNothing(t *testing.T) {
 	a := ring(t)
 	plain := played(t, a, "predictive", "", "")
 	for dimension, value := range map[string]string{
-		"scrapes": "0s", "ledger": "0s", "error": "0", "bias": "0", "labels": "0s", "answers": "mean", "index": "missed=0",
+		"scrapes": "0s", "ledger": "0s", "error": "0", "error-told": "0", "bias": "0", "labels": "0s", "answers": "mean", "index": "missed=0",
 		"routers": "1", "learning": "class", "terms": "stall=0.2",
 	} {
 		if diff := changed(plain, played(t, a, "predictive", dimension, value)); diff != "" {

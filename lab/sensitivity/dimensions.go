@@ -19,8 +19,9 @@ func Dimensions() []Dimension {
 	return []Dimension{
 		{"scrapes", "age of the engines' pages when the router gets them", []string{"50ms", "200ms", "1s"}, scrapes},
 		{"ledger", "time until a dispatch is seen by the ledger and the prefix index, or until its first token", []string{"50ms", "200ms", "1s"}, ledger},
-		{"error", "sigma of a log-normal factor on all forecasts of an endpoint, drawn for every decision and endpoint", []string{"0.1", "0.2", "0.4"}, errs(false)},
-		{"bias", "sigma of a log-normal factor on all forecasts of an endpoint, drawn once per endpoint", []string{"0.1", "0.2", "0.4"}, errs(true)},
+		{"error", "sigma of a log-normal factor on all forecasts of an endpoint, drawn for every decision and endpoint", []string{"0.1", "0.2", "0.4"}, errs(false, false)},
+		{"error-told", "the same, the sigma of differences that the policy is told raised as if the learner had found it", []string{"0.1", "0.2", "0.4"}, errs(false, true)},
+		{"bias", "sigma of a log-normal factor on all forecasts of an endpoint, drawn once per endpoint", []string{"0.1", "0.2", "0.4"}, errs(true, false)},
 		{"labels", "time until what a label teaches is known", []string{"1s", "10s"}, labels},
 		{"answers", "what is known of the length of an answer", []string{"exact"}, answers},
 		{"index", "shares of the router's matches that are missed or claimed without being there, or the engines' true caches", []string{"missed=0.05", "missed=0.2", "claimed=0.05", "claimed=0.2", "true"}, index},
@@ -53,11 +54,11 @@ func ledger(value string) (Setting, error) {
 // freshIndex is as every run has one; its bound is above the caches of a hundred engines.
 func freshIndex() belief { return prefix.NewIndex(prefix.Options{}) }
 
-func errs(lasts bool) func(string) (Setting, error) {
+func errs(lasts, told bool) func(string) (Setting, error) {
 	return func(value string) (Setting, error) {
 		sigma, err := number(value, 0, 3)
 		return Setting{alter: func(r *run) error {
-			r.Policy = newNoise(r.Policy, sigma, lasts, r.Seed)
+			r.Policy = newNoise(r.Policy, sigma, lasts, told, r.Seed)
 			return nil
 		}}, err
 	}

@@ -10,18 +10,19 @@ import (
 
 // noise multiplies all times that a policy is foretold of an endpoint by one log-normal factor: drawn
 // anew for every decision and endpoint, or once per endpoint for the run. The learner does not see it,
-// and so cannot learn it away.
+// and so cannot learn it away; nor does the policy, unless it is told.
 type noise struct {
 	veil
 	sigma  float64
 	lasts  bool
+	told   bool
 	rng    *rand.Rand
 	factor []float64
 	fore   []features.Forecast
 }
 
-func newNoise(p router.Policy, sigma float64, lasts bool, seed uint64) *noise {
-	return &noise{veil: veil{p}, sigma: sigma, lasts: lasts, rng: rand.New(rand.NewPCG(seed, 0x6e6f697365))}
+func newNoise(p router.Policy, sigma float64, lasts, told bool, seed uint64) *noise {
+	return &noise{veil: veil{p}, sigma: sigma, lasts: lasts, told: told, rng: rand.New(rand.NewPCG(seed, 0x6e6f697365))}
 }
 
 // Route implements [router.Policy].
@@ -39,6 +40,9 @@ func (n *noise) Route(q *router.Query, d *router.Decision) error {
 	n.fore = append(n.fore[:0], fore...)
 	for i := range n.fore {
 		scale(&n.fore[i], float32(n.factor[i]))
+		if s := &n.fore[i].Price.Sigma; n.told {
+			*s = float32(math.Hypot(float64(*s), n.sigma))
+		}
 	}
 	return supposing(n.Policy, q, d, n.fore)
 }

@@ -59,7 +59,7 @@ func twins(n int) *router.Query {
 func TestNoise(t *testing.T) {
 	for _, lasts := range []bool{false, true} {
 		l := &listener{}
-		n := newNoise(l, 0.3, lasts, 1)
+		n := newNoise(l, 0.3, lasts, false, 1)
 		var logs []float64
 		byEndpoint := map[int]map[float32]bool{0: {}, 1: {}}
 		for range 2000 {
@@ -93,6 +93,17 @@ func TestNoise(t *testing.T) {
 		if m, sd := stat.Mean(logs), stat.SD(logs); math.Abs(m) > 0.02 || math.Abs(sd-0.3) > 0.02 {
 			t.Errorf("logs of factors have mean %.3f and deviation %.3f", m, sd)
 		}
+	}
+}
+
+// TestNoiseTold: a policy that is told the error sees it in the sigma of differences.
+func TestNoiseTold(t *testing.T) {
+	l := &listener{}
+	if err := newNoise(l, 0.3, false, true, 1).Route(twins(1), new(router.Decision)); err != nil {
+		t.Fatal(err)
+	}
+	if s := l.fore[0].Price.Sigma; math.Abs(float64(s)-math.Hypot(0.1, 0.3)) > 1e-6 {
+		t.Errorf("sigma %v", s)
 	}
 }
 

@@ -1,10 +1,15 @@
 package ab
 
 import (
+	"cmp"
 	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/internal/stat"
 	"github.com/presage-router/presage/lab/report"
 )
@@ -122,5 +127,71 @@ func TestTenPercentIsFound(t *testing.T) {
 func skipRaced(t *testing.T) {
 	if raced {
 		t.Skip("statistics of many runs: nothing in them can race")
+	}
+}
+
+// turn is one request of a session.
+type turn struct {
+	at      time.Duration
+	session uint64
+	arm     string
+	late    bool
+}
+
+// TestSessionsAreClusters: requests of a session are alike, and may span cells of time; intervals hold
+// what they promise because every session counts whole in one cell.
+func TestSessionsAreClusters(t *testing.T) {
+	skipRaced(t)
+	const runs, sessions, turns = 200, 500, 10
+	fixed, ever, naive, effect := 0, 0, 0, 0.0
+	for seed := range uint64(runs) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		var all []turn
+		for range sessions {
+			id, begin := rng.Uint64()|1<<63, time.Duration(rng.Float64()*float64(3*time.Hour))
+			arm, p := "a", 0.1+0.8*float64(rng.IntN(2)) // sessions that always meet their SLO, or never
+			if rng.IntN(2) == 0 {
+				arm = "b"
+			}
+			for i := range turns {
+				all = append(all, turn{begin + time.Duration(i)*40*time.Second, id, arm, rng.Float64() > p})
+			}
+		}
+		slices.SortFunc(all, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
+		each := func(add func(*features.Observation)) {
+			o := *record(t0, "", "")
+			for i, u := range all {
+				o.At, o.Arm, o.Session, o.ID, o.TTFT = t0.Add(u.at), u.arm, u.session, strconv.Itoa(i), 80*time.Millisecond
+				if u.late {
+					o.TTFT = 2 * time.Second
+				}
+				add(&o)
+			}
+		}
+		var s Survey
+		each(func(o *features.Observation) { must(t, s.Add(0, o)) })
+		plan, err := s.Plan(Options{Block: 5 * time.Minute})
+		must(t, err)
+		if plan.Unit != "session" {
+			t.Fatalf("read as split by %s", plan.Unit)
+		}
+		l := plan.Ledger()
+		each(l.Add)
+		d := l.Result().primary(t)
+		if !(d.Fixed[0] > 0 || d.Fixed[1] < 0) {
+			fixed++
+		}
+		if everExcludes(d, 0) {
+			ever++
+		}
+		effect += float64(d.Effect) / runs
+		if se := float64(d.SD) / math.Sqrt(float64(d.N)*float64(d.Effect)); math.Abs(float64(d.Diff)) <= 1.96*se {
+			naive++
+		}
+	}
+	t.Logf("design effect %.1f; 0 is in the fixed interval in %.1f %%, outside the always-valid one at any look in %.1f %%; in that of independent requests in %.1f %%",
+		effect, 100*float64(fixed)/runs, 100*float64(ever)/runs, 100*float64(naive)/runs)
+	if fixed < runs*92/100 || fixed > runs*98/100 || ever > runs*5/100 || naive > runs*70/100 || effect < 4 {
+		t.Errorf("fixed %d, ever %d, naive %d of %d", fixed, ever, naive, runs)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/presage-router/presage/cmd/internal/command"
-	"github.com/presage-router/presage/cmd/internal/serve"
 	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/lab/compare"
 	"github.com/presage-router/presage/lab/engine"
@@ -37,7 +36,8 @@ type compareCommand struct {
 	Workers   int       `default:"0" help:"Runs at a time; 0: one per CPU."`
 	JSON      bool      `name:"json" help:"Print one JSON object on the last line."`
 
-	Ablation  ablation `embed:""`
+	Ablation  ablation   `embed:""`
+	Upper     references `embed:""`
 	reporting `embed:""`
 }
 
@@ -52,6 +52,9 @@ var errVoid = errors.New("void: the control arm did not lose; do not read furthe
 func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	if c.Ablation.Ablate {
 		return c.Ablation.run(ctx, c, t)
+	}
+	if c.Upper.References != "" {
+		return c.Upper.run(ctx, c, t)
 	}
 	matches, columns, err := c.matches()
 	if err != nil {
@@ -116,7 +119,7 @@ func (c *compareCommand) matches() ([]*compare.Match, []compare.Measure, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	registry := serve.Policies()
+	registry := labPolicies()
 	policies := policyList(c.Policies)
 	for i, p := range policies {
 		if _, err := registry.New(p, router.Params{}); err != nil {

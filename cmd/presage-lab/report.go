@@ -82,12 +82,12 @@ func (c *compareCommand) reportMatch(ctx context.Context, t *terminal.Terminal, 
 // watch makes the runs that are looked into: of the first policy, and of adaptive where it plays. An
 // interrupted comparison has none.
 func watch(ctx context.Context, t *terminal.Terminal, m *compare.Match, o *compare.Outcome, out *report.Comparison) error {
-	if ctx.Err() != nil || o.Seeds == 0 {
+	if o.Partial || o.Seeds == 0 {
 		return nil
 	}
 	first := o.Order[0]
 	for _, policy := range o.Order {
-		if policy != first && policy != "adaptive" {
+		if policy != first && policy != "adaptive" || ctx.Err() != nil {
 			continue
 		}
 		t.Progress(time.Now(), "report: watching a run of "+policy)
@@ -191,7 +191,7 @@ func hashes(a *compare.Arena, load float64, seed uint64) []report.Hash {
 		if err != nil {
 			return err
 		}
-		for n := 0; n < 1_000_000; n++ {
+		for range 1_000_000 {
 			var j cluster.Job
 			if !src.Next(&j) || a.Scenario.Duration > 0 && j.At >= a.Scenario.Duration {
 				return nil

@@ -191,7 +191,7 @@ func effectsOf(o *compare.Outcome, other string) []report.Effect {
 			}
 			base := orMean(o.Policies[other], e.name)
 			if e.rest {
-				base -= 1 // scaled by -1: what is missing
+				base-- // scaled by -1: what is missing
 			}
 			d := differenceOf(c, e.scale, base)
 			if e.scale < 0 {

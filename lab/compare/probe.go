@@ -127,7 +127,7 @@ func (p *Probe) Tick(now time.Time, s *fleet.Snapshot) {
 	if p.Endpoints == nil {
 		p.Requests = make([][]float64, len(s.States))
 		for i := range s.States {
-			p.Endpoints = append(p.Endpoints, s.States[i].Endpoint.Name)
+			p.Endpoints = append(p.Endpoints, s.States[i].Name)
 		}
 	}
 	if p.began.IsZero() {

@@ -72,13 +72,15 @@ func (r *row) draw(g *canvas, x axis, y float64) {
 	if !drawable(r.D.Mean) {
 		return
 	}
-	kind := "undecided"
-	switch {
-	case r.State == better:
+	kind := ""
+	switch r.State {
+	case undecided, tooFew:
+		kind = "undecided"
+	case better:
 		kind = "better"
-	case r.State == worse:
+	case worse:
 		kind = "worse"
-	case r.State == same:
+	case same:
 		kind = "same"
 	}
 	if drawable(r.D.Low, r.D.High) {

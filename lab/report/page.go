@@ -86,20 +86,18 @@ type timelinePage struct {
 	Weights *figure
 }
 
-// Write writes the report. It returns an error only if w does, or if the page is broken.
+// Write writes the report. Its errors are those of w.
 func Write(w io.Writer, c *Comparison) error {
 	p, err := newPage(c)
 	if err != nil {
 		return err
 	}
-	t, err := template.New("page").Funcs(template.FuncMap{
-		"num": func(v Value) string { return number(v, three(v)) }, "count": count,
-	}).Parse(pageHTML)
-	if err != nil {
-		return fmt.Errorf("cannot parse the page: %w", err)
-	}
-	return t.Execute(w, p)
+	return pageTemplate.Execute(w, p)
 }
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"num": func(v Value) string { return number(v, three(v)) },
+}).Parse(pageHTML))
 
 // embedded is what the file says of itself.
 type embedded struct {
@@ -302,7 +300,7 @@ func (p *page) captured(c *Comparison) {
 
 // gaps says what lies between ours and what foresees.
 func gaps(k *Captured, ours string) string {
-	var mine, best Value = Unknown(), Unknown()
+	mine, best := Unknown(), Unknown()
 	name := ""
 	for _, b := range k.Bars {
 		switch {

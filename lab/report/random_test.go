@@ -263,7 +263,7 @@ func rename(c *Comparison, as func(string) string) {
 
 // FuzzPage: a comparison read from anything gives a sound page.
 func FuzzPage(f *testing.F) {
-	for _, c := range []*Comparison{{}, sample(), sampleLive()} {
+	for _, c := range []*Comparison{{}, duel(interval(1, 2, 40, 8)), live(interval(1, 2, 90, 30))} {
 		b, err := json.Marshal(c)
 		if err != nil {
 			f.Fatal(err)

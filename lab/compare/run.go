@@ -56,7 +56,8 @@ func (a *Arena) play(policy string, load float64, seed uint64, attach func(*clus
 	return r, nil
 }
 
-// peak is the prefill throughput of the pool's mean engine, which rules that want one are given.
+// peak is the prefill throughput of the pool's mean engine in tokens per second, which rules that want
+// one are given.
 func (a *Arena) peak(cfg *cluster.Config) float64 {
 	var sum float64
 	for i := range cfg.Nodes {
@@ -65,7 +66,7 @@ func (a *Arena) peak(cfg *cluster.Config) float64 {
 			return 0
 		}
 		const chunk = 8192
-		sum += chunk / e.StepTime(0, 0, [2]int{chunk, 0})
+		sum += chunk / e.StepTime(0, 0, [2]int{chunk, 0}) * 1e6 // from microseconds
 	}
 	return sum / float64(len(cfg.Nodes))
 }

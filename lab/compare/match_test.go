@@ -23,8 +23,8 @@ const tiny = `
 name: tiny
 about: two small engines for a few seconds
 expects: spreading wins
-duration: 8s
-warmup: 2s
+duration: 6s
+warmup: 1s
 loads: [0.5, 1]
 fleet: [{count: 3, gpu: L40S, model: llama-3.1-8b, tp: 1}]
 slo: {ttft: 400ms, itl: 60ms}
@@ -134,7 +134,7 @@ func TestMatch(t *testing.T) {
 // TestJSONHasTheShapeThatOthersRead.
 func TestJSONHasTheShapeThatOthersRead(t *testing.T) {
 	m := tinyMatch(t)
-	m.Seeds = m.Seeds[:2]
+	m.Seeds, m.Loads = m.Seeds[:2], []float64{2}
 	o, err := m.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -166,11 +166,13 @@ func TestJSONHasTheShapeThatOthersRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := got.Policies["predictive"]
-	if got.Scenario != "tiny" || got.Load != 1 || got.Seeds != 2 || p.Goodput <= 0 || p.Attainment <= 0 || p.TTFT <= 0 || p.Hit <= 0 || p.Knee <= 0 {
+	if got.Scenario != "tiny" || got.Load != 2 || got.Seeds != 2 || p.Goodput <= 0 || p.Attainment <= 0 || p.TTFT <= 0 || p.Hit <= 0 || p.Knee <= 0 {
 		t.Errorf("%+v", got)
 	}
-	if ci := p.CI95["slo_attainment"]; !(ci[0] <= p.Attainment && p.Attainment <= ci[1]) {
-		t.Errorf("%v outside %v", p.Attainment, ci)
+	for name, v := range map[string]float64{"slo_attainment": p.Attainment, "knee": p.Knee} {
+		if ci, ok := p.CI95[name]; !ok || !(ci[0] <= v && v <= ci[1]) {
+			t.Errorf("%s %v outside %v", name, v, ci)
+		}
 	}
 	if !slices.ContainsFunc(got.Paired, func(c struct {
 		A, B, Metric string

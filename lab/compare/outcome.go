@@ -2,6 +2,7 @@ package compare
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"time"
 )
@@ -64,7 +65,9 @@ type Standing struct {
 
 // MarshalJSON puts the metrics beside each other, as {"slo_attainment": …, "ci95": {…}}.
 func (s *Standing) MarshalJSON() ([]byte, error) {
-	flat := map[string]any{"ci95": s.CI95}
+	ci95 := make(map[string]Interval, len(s.CI95)+1)
+	maps.Copy(ci95, s.CI95)
+	flat := map[string]any{"ci95": ci95}
 	for name, v := range s.Mean {
 		flat[name] = v
 	}
@@ -75,7 +78,7 @@ func (s *Standing) MarshalJSON() ([]byte, error) {
 		flat["percentiles_of_other_requests"] = true
 	}
 	if s.Knee != nil {
-		flat["knee"] = s.Knee.Load
+		flat["knee"], ci95["knee"] = s.Knee.Load, s.Knee.CI95
 	}
 	return json.Marshal(flat)
 }

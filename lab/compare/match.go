@@ -70,7 +70,9 @@ func (m *Match) Run(ctx context.Context) (*Outcome, error) {
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.left[seed]--
+		if b.left[seed]--; b.left[seed] == 0 {
+			b.runs.forget(seed)
+		}
 		return nil
 	})
 	return b.outcome(noKnee), err

@@ -131,6 +131,30 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// TestPicksAreForgotten once they have been compared, whichever run ends first.
+func TestPicksAreForgotten(t *testing.T) {
+	runs := &Runs{Arena: arenaOf(t, tiny), Reference: "weighted"}
+	for _, policy := range []string{"round-robin", "weighted", "random"} {
+		if _, err := runs.Play(t.Context(), policy, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for policy, kept := range map[string]bool{"round-robin": false, "weighted": true, "random": false} {
+		r := runs.Result(policy, 1, 1)
+		if (r.picks != nil) != kept || (r.Changed > 0) == kept {
+			t.Errorf("%s: %d picks kept, %v changed", policy, len(r.picks), r.Changed)
+		}
+	}
+	runs.forget(2)
+	if runs.Result("weighted", 1, 1).picks == nil {
+		t.Error("another seed's picks are forgotten")
+	}
+	runs.forget(1)
+	if runs.Result("weighted", 1, 1).picks != nil {
+		t.Error("picks are kept")
+	}
+}
+
 // TestJSONHasTheShapeThatOthersRead.
 func TestJSONHasTheShapeThatOthersRead(t *testing.T) {
 	m := tinyMatch(t)

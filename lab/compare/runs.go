@@ -96,6 +96,17 @@ func (r *Runs) match(got *Result) {
 	}
 }
 
+// forget drops the picks of a seed of which no further run is made: they are most of what a result holds.
+func (r *Runs) forget(seed uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k, got := range r.kept {
+		if k.seed == seed {
+			got.picks = nil
+		}
+	}
+}
+
 // each calls do for 0 to n-1, so many at a time, in that order of beginning. After an error no
 // further one is begun; the first error is returned.
 func each(workers, n int, do func(i int) error) error {

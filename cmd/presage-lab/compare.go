@@ -51,12 +51,19 @@ var errVoid = errors.New("void: the control arm did not lose; do not read furthe
 // was finished.
 func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	if c.Ablation.Ablate {
+		if c.Report != "" {
+			return command.Usage(errors.New("--report: not with --ablate, which prints tables; leave one out"))
+		}
 		return c.Ablation.run(ctx, c, t)
 	}
-	if c.Upper.References != "" {
+	if c.Upper.References != "" && c.Report == "" {
 		return c.Upper.run(ctx, c, t)
 	}
 	matches, columns, err := c.matches()
+	if err != nil {
+		return command.Usage(err)
+	}
+	studies, err := c.upper()
 	if err != nil {
 		return command.Usage(err)
 	}
@@ -82,7 +89,7 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 			return err
 		}
 		void = void || o.Void != ""
-		if err := c.reportMatch(ctx, t, matches[i], o, took[i]); err != nil {
+		if err := c.reportMatch(ctx, t, studies, matches[i], o, took[i]); err != nil {
 			return err
 		}
 	}

@@ -19,13 +19,14 @@ import (
 	"github.com/presage-router/presage/internal/telemetry"
 	"github.com/presage-router/presage/lab/cluster"
 	"github.com/presage-router/presage/lab/compare"
+	"github.com/presage-router/presage/lab/oracle"
 	"github.com/presage-router/presage/lab/report"
 	"github.com/presage-router/presage/lab/workload"
 )
 
 // reporting is the part of a command that writes a report.
 type reporting struct {
-	Report string `placeholder:"FILE" help:"Write a report there: one HTML file that needs no network. Of several scenarios each gets a file, its name before the ending."`
+	Report string `placeholder:"FILE" help:"Write a report there: one HTML file that needs no network. Of several scenarios each gets a file, its name before the ending. With --references it has their shares too."`
 }
 
 // check looks whether the file can be written, before hours are spent on what goes into it.
@@ -65,7 +66,7 @@ func (r *reporting) write(t *terminal.Terminal, file string, c *report.Compariso
 }
 
 // reportMatch writes the report of one scenario. Two more runs are made for it, watched from inside.
-func (c *compareCommand) reportMatch(ctx context.Context, t *terminal.Terminal, m *compare.Match, o *compare.Outcome, took time.Duration) error {
+func (c *compareCommand) reportMatch(ctx context.Context, t *terminal.Terminal, studies []*oracle.Study, m *compare.Match, o *compare.Outcome, took time.Duration) error {
 	if c.Report == "" {
 		return nil
 	}
@@ -74,6 +75,9 @@ func (c *compareCommand) reportMatch(ctx context.Context, t *terminal.Terminal, 
 		out.Method.RunHours = report.Value(took.Hours() / float64(o.Seeds))
 	}
 	if err := watch(ctx, t, m, o, out); err != nil {
+		return err
+	}
+	if err := capture(ctx, t, studies, m, o, out); err != nil {
 		return err
 	}
 	return c.write(t, c.file(o.Scenario, len(c.Scenario) > 1), out)

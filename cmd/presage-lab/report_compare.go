@@ -39,11 +39,7 @@ func comparisonOf(m *compare.Match, o *compare.Outcome) *report.Comparison {
 		v.Others = effectsOf(o, c.B)
 		out.Versus = append(out.Versus, v)
 	}
-	for i := range o.ByClass {
-		c := &o.ByClass[i]
-		d := differenceOf(&c.Comparison, 100, 100*o.Policies[c.B].Classes[c.Class].Attainment)
-		out.Classes = append(out.Classes, report.Slice{By: "SLO class", Name: c.Class, Other: c.B, Difference: d, Requests: c.Requests})
-	}
+	out.Classes = classesOf(o)
 	if o.Control != nil {
 		out.Control = controlOf(o.Control)
 	}
@@ -51,6 +47,17 @@ func comparisonOf(m *compare.Match, o *compare.Outcome) *report.Comparison {
 		out.Refusals = append(out.Refusals, "Refused: a sustained rate: "+o.NoKnee+".")
 	}
 	out.Scope.Requests = requests(o)
+	return out
+}
+
+// classesOf are the differences by SLO class at the headline load.
+func classesOf(o *compare.Outcome) []report.Slice {
+	var out []report.Slice
+	for i := range o.ByClass {
+		c := &o.ByClass[i]
+		d := differenceOf(&c.Comparison, 100, o.Policies[c.B].Classes[c.Class].Attainment)
+		out = append(out, report.Slice{By: "SLO class", Name: c.Class, Other: c.B, Difference: d, Requests: c.Requests})
+	}
 	return out
 }
 

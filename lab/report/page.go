@@ -306,7 +306,7 @@ func gaps(k *Captured, ours string) string {
 		switch {
 		case b.Name == ours:
 			mine = b.Share.Mean
-		case b.Foresees && b.Name != k.Reference && (!best.Known() || b.Share.Mean > best):
+		case b.Foresees && b.Name != k.Reference && b.Share.Mean <= 1 && (!best.Known() || b.Share.Mean > best):
 			best, name = b.Share.Mean, b.Name
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -65,7 +66,8 @@ func (r *reporting) write(t *terminal.Terminal, file string, c *report.Compariso
 	return nil
 }
 
-// reportMatch writes the report of one scenario. Two more runs are made for it, watched from inside.
+// reportMatch writes the report of one scenario, after the runs that only reports have: one or two
+// that are watched from inside, and those of references.
 func (c *compareCommand) reportMatch(ctx context.Context, t *terminal.Terminal, studies []*oracle.Study, m *compare.Match, o *compare.Outcome, took time.Duration) error {
 	if c.Report == "" {
 		return nil
@@ -74,13 +76,12 @@ func (c *compareCommand) reportMatch(ctx context.Context, t *terminal.Terminal, 
 	if o.Seeds > 0 {
 		out.Method.RunHours = report.Value(took.Hours() / float64(o.Seeds))
 	}
-	if err := watch(ctx, t, m, o, out); err != nil {
-		return err
+	err := watch(ctx, t, m, o, out)
+	if err == nil {
+		err = capture(ctx, t, studies, m, o, out)
 	}
-	if err := capture(ctx, t, studies, m, o, out); err != nil {
-		return err
-	}
-	return c.write(t, c.file(o.Scenario, len(c.Scenario) > 1), out)
+	// Whatever became of these runs, what was compared is worth its page.
+	return errors.Join(err, c.write(t, c.file(o.Scenario, len(c.Scenario) > 1), out))
 }
 
 // watch makes the runs that are looked into: of the first policy, and of adaptive where it plays. An

@@ -23,7 +23,11 @@ type abView struct {
 func printAB(term *terminal.Terminal, r *ab.Result) {
 	t := &abView{term, r}
 	t.Result("")
-	t.Result("live, %s, %d logs, %s to %s", t.counted(), len(r.Files), r.From.Format("2006-01-02 15:04"), r.To.Format("2006-01-02 15:04 MST"))
+	logs := fmt.Sprintf("%d logs", len(r.Files))
+	if len(r.Files) == 1 {
+		logs = "1 log"
+	}
+	t.Result("live, %s, %s, %s to %s", t.counted(), logs, r.From.Format("2006-01-02 15:04"), r.To.Format("2006-01-02 15:04 MST"))
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		t.Result("")

@@ -82,13 +82,13 @@ func TestSequenceHoldsAtAnyTime(t *testing.T) {
 func TestPowerAsPromised(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 8))
 	for _, d := range []float64{.3, .5, .8, 1.2} {
-		fixed, any := PairsNeeded(d, 1, .95, .8), SequenceNeeded(d, 1, .95, .8)
+		fixed, anyTime := PairsNeeded(d, 1, .95, .8), SequenceNeeded(d, 1, .95, .8)
 		foundFixed, foundAny := 0, 0
 		const runs = 4000
 		for range runs {
 			var s Sequence
 			var x []float64
-			for n := 0; n < int(any); n++ {
+			for range int(anyTime) {
 				v := d + rng.NormFloat64()
 				s.Add(v)
 				if len(x) < int(fixed) {
@@ -103,7 +103,7 @@ func TestPowerAsPromised(t *testing.T) {
 			}
 		}
 		t.Logf("mean of %.1f sd: %v values at a fixed end find it in %.1f %%, %v at any time in %.1f %%", d,
-			fixed, 100*float64(foundFixed)/runs, any, 100*float64(foundAny)/runs)
+			fixed, 100*float64(foundFixed)/runs, anyTime, 100*float64(foundAny)/runs)
 		for _, found := range []int{foundFixed, foundAny} {
 			if share := float64(found) / runs; share < .77 || share > .88 {
 				t.Errorf("mean of %v sd: found in a share of %.3f, promised .8", d, share)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/presage-router/presage/features"
+	"github.com/presage-router/presage/internal/stat"
 	"github.com/presage-router/presage/lab/report"
 )
 
@@ -29,6 +30,7 @@ func TestVerdicts(t *testing.T) {
 		"uneven arrivals":   {func(w *traffic) { w.effect, w.surge = 0.12, 0.2 }, Options{}, report.NotEnough, "arrivals differ by"},
 		"session":           {func(w *traffic) { w.effect, w.split = 0.2, "session" }, Options{}, report.NotEnough, "share queues"},
 		"request":           {func(w *traffic) { w.effect, w.split = 0.2, "request" }, Options{}, report.NotEnough, "share queues"},
+		"no SLO":            {func(w *traffic) { w.noSLO = true }, Options{}, report.NotEnough, "24 of 24 pairs have fewer than 10 requests with an SLO"},
 		"all in washout":    {func(w *traffic) { w.length, w.washout = time.Minute, 5*time.Second }, Options{}, report.NotEnough, "blocks of 1m are too short"},
 		"washout by choice": {func(w *traffic) { w.length, w.washout, w.effect = time.Minute, 5*time.Second, 0.12 }, Options{Washout: second(5 * time.Second)}, report.Switch, "Switch to a"},
 	} {
@@ -102,6 +104,26 @@ func TestGuardrailsEndIsTold(t *testing.T) {
 	}
 	if r.primary(t).N != 24 {
 		t.Errorf("%d pairs", r.primary(t).N)
+	}
+}
+
+// TestThreeArms: each is held against the control, and all intervals hold together.
+func TestThreeArms(t *testing.T) {
+	w := usual()
+	w.blocks, w.third, w.effect = 96, true, 0.1
+	r := w.result(t, 5, Options{Control: "c"})
+	if len(r.Verdicts) != 2 || r.Verdicts[0].Arm != "a" || r.Verdicts[0].Kind != report.Switch || r.Verdicts[1].Arm != "b" || r.Verdicts[1].Kind == report.Switch {
+		t.Fatalf("%+v", r.Verdicts)
+	}
+	var seq stat.Sequence
+	for _, d := range r.Paired[0].diffs {
+		seq.Add(d)
+	}
+	if in := seq.Interval(0.975); float64(r.Paired[0].CI[0]) != in.Low || r.Paired[0].N != 24 {
+		t.Errorf("%+v, want %+v", r.Paired[0], in)
+	}
+	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "2 arms are held against c: the intervals hold together, each at a level of 97.5 %") {
+		t.Error(notes)
 	}
 }
 

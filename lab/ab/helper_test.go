@@ -28,6 +28,8 @@ type traffic struct {
 	split    string        // session or request: no blocks, cells of length
 	surge    float64       // by how much more requests meet arm a
 	policyB  string
+	noSLO    bool
+	third    bool // every other block of b belongs to c
 }
 
 // observe sends each record, in order of time, but for the order within a second. They belong to each until it returns.
@@ -81,6 +83,12 @@ func (w *traffic) observe(seed uint64, each func(*features.Observation)) {
 			}
 			if o.Policy = "predictive"; block == "b" {
 				o.Policy = w.policyB
+			}
+			if w.noSLO {
+				o.SLO = request.SLO{}
+			}
+			if w.third && o.Arm == "b" && k/2%2 == 0 {
+				o.Arm = "c"
 			}
 			each(&o)
 		}

@@ -21,16 +21,16 @@ var metrics = []metric{
 	{"ttft_mean", "ms", func(s *sums) float64 { return firstToken(&s.tally) }},
 	{"ttft_p90", "ms", func(s *sums) float64 { return quantile(s, 0.9, fewest) }},
 	{"ttft_p99", "ms", func(s *sums) float64 { return quantile(s, 0.99, fewestP99) }},
-	{"itl_mean", "ms", func(s *sums) float64 { return ratio(1e3*s.itl, float64(s.gaps), fewest) }},
-	{"errors", "points", func(s *sums) float64 { return ratio(100*float64(s.failed), float64(s.ended), fewest) }},
-	{"prompt_tokens", "tokens", func(s *sums) float64 { return ratio(s.prompt, float64(s.arrived), fewest) }},
+	{"itl_mean", "ms", func(s *sums) float64 { return ratio(1e3*s.itl, float64(s.gaps)) }},
+	{"errors", "points", func(s *sums) float64 { return ratio(100*float64(s.failed), float64(s.ended)) }},
+	{"prompt_tokens", "tokens", func(s *sums) float64 { return ratio(s.prompt, float64(s.arrived)) }},
 }
 
 // attained is the share of requests with an SLO that met it, in percent.
-func attained(t *tally) float64 { return ratio(100*float64(t.met), float64(t.slo), fewest) }
+func attained(t *tally) float64 { return ratio(100*float64(t.met), float64(t.slo)) }
 
 // firstToken is the mean TTFT in ms.
-func firstToken(t *tally) float64 { return ratio(1e3*t.ttft, float64(t.tokens), fewest) }
+func firstToken(t *tally) float64 { return ratio(1e3*t.ttft, float64(t.tokens)) }
 
 func quantile(s *sums, q float64, least int) float64 {
 	if s.tokens < least {
@@ -40,8 +40,8 @@ func quantile(s *sums, q float64, least int) float64 {
 }
 
 // ratio is NaN where there are too few to divide by.
-func ratio(sum, n float64, least int) float64 {
-	if n < float64(least) {
+func ratio(sum, n float64) float64 {
+	if n < fewest {
 		return math.NaN()
 	}
 	return sum / n

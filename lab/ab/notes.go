@@ -27,6 +27,12 @@ func (l *Ledger) notes(r *Result) {
 			r.note("%s answered another share of its requests than %s (errors %+.1f points): TTFT and ITL are of those that were answered.", d.A, d.B, float64(d.Diff))
 		}
 	}
+	for i := range r.Paired {
+		d := &r.Paired[i]
+		if d.Metric == metrics[0].name && d.Base >= 99 && d.Base+d.Diff >= 99 {
+			r.note("Nearly every request met its SLO with %s and with %s: a stricter SLO, or more load, would tell more of them apart.", d.A, d.B)
+		}
+	}
 	l.endings(r)
 }
 

@@ -167,8 +167,12 @@ func (l *Ledger) compare(r *Result, arm int, aa *report.AA, common []Check) {
 			d.Needed = l.needed(&d)
 		}
 		r.Paired = append(r.Paired, d)
-		if len(diffs) < len(pairs) && m.name == metrics[0].name {
-			r.Refused = append(r.Refused, Refusal{name + ": slo_attainment", textf("%d of %d pairs have fewer than %d requests with an SLO; see slo in presage.yaml", len(pairs)-len(diffs), len(pairs), fewest)})
+		if i == 0 && len(diffs) < len(pairs) {
+			why := textf("%d of %d pairs have fewer than %d requests with an SLO on a side; see slo in presage.yaml", len(pairs)-len(diffs), len(pairs), fewest)
+			r.Refused = append(r.Refused, Refusal{name + ": slo_attainment", why})
+			if len(diffs) == 0 {
+				v.pairs, v.reasons = len(pairs), append(v.reasons, why)
+			}
 		}
 	}
 	primary := r.Paired[len(r.Paired)-len(metrics)].diffs
@@ -205,10 +209,10 @@ func (l *Ledger) paired(a, b string, m *metric, diffs, base []float64) Paired {
 	for _, d := range diffs {
 		seq.Add(d)
 	}
-	any, fixed := seq.Interval(l.level()), stat.PairedDifference(diffs, make([]float64, len(diffs)), l.level())
+	anyTime, fixed := seq.Interval(l.level()), stat.PairedDifference(diffs, make([]float64, len(diffs)), l.level())
 	return Paired{
-		A: a, B: b, Metric: m.name, Unit: m.unit, N: len(diffs), Base: report.Value(stat.Mean(base)), Diff: report.Value(any.Mean),
-		CI: [2]report.Value{report.Value(any.Low), report.Value(any.High)}, Fixed: [2]report.Value{report.Value(fixed.Low), report.Value(fixed.High)},
+		A: a, B: b, Metric: m.name, Unit: m.unit, N: len(diffs), Base: report.Value(stat.Mean(base)), Diff: report.Value(anyTime.Mean),
+		CI: [2]report.Value{report.Value(anyTime.Low), report.Value(anyTime.High)}, Fixed: [2]report.Value{report.Value(fixed.Low), report.Value(fixed.High)},
 		P: report.Value(fixed.P), SD: report.Value(seq.SD()), Effect: report.Unknown(), Ahead: fixed.Wins, diffs: diffs,
 	}
 }

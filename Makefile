@@ -39,7 +39,7 @@ golden:
 
 # The tables of docs/results.md: every published policy on ten scenarios, eight seeds.
 results:
-	go run ./cmd/presage-lab results --choose 2 --out docs/results.md
+	go run ./cmd/presage-lab results --choose 2 --out docs/results.md --report report.html
 
 tools: $(ENVOY) $(LINT)
 

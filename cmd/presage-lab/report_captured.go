@@ -44,7 +44,7 @@ func capture(ctx context.Context, t *terminal.Terminal, studies []*oracle.Study,
 		var refused []string
 		out.Captured, refused = capturedOf(r, s.References)
 		out.Refusals = append(out.Refusals, refused...)
-		if s.Arena != m.Arena {
+		if s.Arena.Scenario.Duration != m.Arena.Scenario.Duration {
 			out.Method.Notes = append(out.Method.Notes, "Captured shares are of a scenario cut short, which a search can get through.")
 		}
 		return nil

@@ -192,7 +192,7 @@ func (l *Ledger) compare(r *Result, arm int, aa *report.AA, common []Check) {
 		}
 	}
 	if v.pairs < leastPairs {
-		r.Refused = append(r.Refused, Refusal{"a verdict on " + name, textf("not enough data: %d of %d pairs needed", v.pairs, leastPairs)})
+		r.Refused = append(r.Refused, Refusal{"a verdict on " + name, textf("not enough data: %d of %d %spairs needed", v.pairs, leastPairs, map[bool]string{true: "block "}[l.plan.Unit == "block"])})
 	}
 	if l.plan.Unit != "block" {
 		r.Refused = append(r.Refused, Refusal{"a claim about the fleet", textf("a split by %s: the arms share queues and caches, so that the difference is not what a switch of everybody would bring", l.plan.Unit)})

@@ -39,7 +39,7 @@ func (c *resultsCommand) comparisonOf(cells, all []compare.Cell) *report.Compari
 		out.Scope.Scenario = scenarios[0]
 	}
 	out.Method.Notes = []string{
-		fmt.Sprintf("Every load of every scenario counts up to the last one before %s attains less than 90\u202f%%; %d of %d do.", c.Ours, len(cells), len(all)),
+		fmt.Sprintf("Of each scenario the loads count that lie below the first at which %s attains less than 90\u202f%%: %d of %d.", c.Ours, len(cells), len(all)),
 		fmt.Sprintf("The best other policy of each load was chosen on seeds of their own: %d, from %d on.", c.Choose, c.Chosen),
 		"Refused and unfinished requests count as missed.",
 	}

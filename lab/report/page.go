@@ -379,7 +379,7 @@ func flattery(r *Reliability) string {
 	case most == 0:
 		return "Choosing the lowest of many noisy forecasts can make the chosen one look too good; no such gap is shown here."
 	}
-	return "Choosing the lowest of many noisy forecasts makes the chosen one look too good: by up to " + unit(number(100*most, 0), "points") + " here."
+	return "Choosing the lowest of many noisy forecasts makes the chosen one look too good: by " + unit(number(100*most, 0), "points") + " here where the lines are farthest apart."
 }
 
 func (p *page) classes(c *Comparison) {

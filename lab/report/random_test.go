@@ -211,6 +211,23 @@ func TestPageOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { sound(t, random(t, func(i int) string { return fmt.Sprintf("n%d", i) })) })
 }
 
+// TestWords: none that promise, and verdicts that are read in one breath.
+func TestWords(t *testing.T) {
+	banned := regexp.MustCompile(`(?i)\b(score|optimal|AI-powered|up to)\b`)
+	for _, c := range []*Comparison{{}, sample(), sampleLive()} {
+		page := scripts.ReplaceAllString(string(written(t, c)), "")
+		if w := banned.FindString(page); w != "" {
+			t.Errorf("%q is on the page", w)
+		}
+		v := Judge(c)
+		for _, s := range strings.Split(v.Sentence, ". ") {
+			if n := len(strings.Fields(s)); n > 25 {
+				t.Errorf("%d words: %s", n, s)
+			}
+		}
+	}
+}
+
 // hostile are names that should stay names.
 var hostile = []string{
 	"", "</script><script>alert(1)</script>", "<img src=x>", `"><svg>`, "{{.}}", "a\x00b\x1b[31m", "\xff\xfe", "<!--", "]]>", "'; x", "\u2028", "ルーター", strings.Repeat("long", 200), "&amp;", "%s%d",

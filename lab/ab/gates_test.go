@@ -127,6 +127,36 @@ func TestThreeArms(t *testing.T) {
 	}
 }
 
+// TestControlIsChosen: where it is not named.
+func TestControlIsChosen(t *testing.T) {
+	for want, arms := range map[string]map[string]string{
+		"weighted":  {"weighted": "weighted", "predictive": "predictive"},
+		"held-back": {"least-request": "least-request", "held-back": "weighted"},
+		"b":         {"a": "weighted", "b": "least-request", "held-back": "least-request"},
+		"a":         {"a": "weighted", "b": "least-request"},
+	} {
+		for _, unit := range units {
+			var s Survey
+			i := 0
+			for arm, policy := range arms {
+				i++
+				o := record(t0.Add(time.Duration(i)*time.Minute), arm, fmt.Sprint(i))
+				o.Policy = policy
+				must(t, s.Add(0, o))
+			}
+			p, err := s.Plan(Options{Unit: unit, Block: 5 * time.Minute})
+			must(t, err)
+			got, want, n := p.Arms[p.control()].Name, want, len(arms)
+			if want == "b" && unit != "block" {
+				want, n = "a", 2 // blocks held back are no part of a split
+			}
+			if got != want || len(p.Arms) != n {
+				t.Errorf("%v by %s: the control is %s of %d arms, want %s of %d", arms, unit, got, len(p.Arms), want, n)
+			}
+		}
+	}
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

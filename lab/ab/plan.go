@@ -49,14 +49,12 @@ type Arm struct {
 // control is the arm that the others are held against.
 func (p *Plan) control() int { return len(p.Arms) - 1 }
 
-// Plan says what is compared with what. Where no control is named it is the blocks held back, else an
-// arm that is not decided by the predictive or the adaptive policy, the first by name of several.
+// Plan says what is compared with what. Where no control is named it is the arm whose policy decides
+// blocks held back, else these blocks, else an arm that is not decided by the predictive or the adaptive
+// policy, the first by name of several.
 // Errors say what the log lacks, and what to do.
 func (s *Survey) Plan(o Options) (*Plan, error) {
 	p := &Plan{Turnover: s.turnover(), Records: s.Records, Probes: s.Probes, NoArm: s.NoArm, From: s.first, To: s.last, sessions: s.sessed > 0}
-	if err := s.choose(p, o.Control); err != nil {
-		return nil, err
-	}
 	g := s.grid()
 	p.Unit = o.Unit
 	switch {
@@ -68,6 +66,9 @@ func (s *Survey) Plan(o Options) (*Plan, error) {
 		p.Unit = experiment.ByRequest.String()
 	case !slices.Contains(units, o.Unit):
 		return nil, fmt.Errorf("unit: %q unknown%s; all: %s", o.Unit, nearest(o.Unit, units), strings.Join(units, ", "))
+	}
+	if err := s.choose(p, o.Control); err != nil {
+		return nil, err
 	}
 	if o.Block < 0 || o.Washout != nil && *o.Washout < 0 {
 		return nil, fmt.Errorf("block, washout: a length below 0")
@@ -101,6 +102,10 @@ func (s *Survey) choose(p *Plan, control string) error {
 		p.Arms = append(p.Arms, arm)
 	}
 	slices.SortFunc(p.Arms, func(a, b Arm) int { return strings.Compare(a.Name, b.Name) })
+	if len(p.Arms) > 2 && p.Unit != experiment.ByBlock.String() && control != experiment.HeldBack {
+		// Blocks held back are no part of a split: nothing else was decided while they lasted.
+		p.Arms = slices.DeleteFunc(p.Arms, func(a Arm) bool { return a.Name == experiment.HeldBack })
+	}
 	names := make([]string, len(p.Arms))
 	for i := range p.Arms {
 		names[i] = p.Arms[i].Name
@@ -117,7 +122,12 @@ func (s *Survey) choose(p *Plan, control string) error {
 	}
 	at := slices.Index(names, control)
 	if at < 0 {
-		at = slices.Index(names, experiment.HeldBack)
+		if at = slices.Index(names, experiment.HeldBack); at >= 0 {
+			held := p.Arms[at]
+			if same := slices.IndexFunc(p.Arms, func(a Arm) bool { return a.Name != held.Name && slices.Equal(a.Policies, held.Policies) }); same >= 0 {
+				at = same // the control itself; blocks held back are its twin
+			}
+		}
 	}
 	if at < 0 {
 		at = max(0, slices.IndexFunc(p.Arms, func(a Arm) bool { return !learns(a) }))

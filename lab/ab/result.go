@@ -164,7 +164,7 @@ func (l *Ledger) compare(r *Result, arm int, aa *report.AA, common []Check) {
 		if i == 0 {
 			v.pairs = len(diffs)
 			d.Effect = report.Value(designEffect(pairs, diffs))
-			d.Needed = l.needed(&d)
+			d.Needed = l.needed(&d, len(pairs))
 		}
 		r.Paired = append(r.Paired, d)
 		if i == 0 && len(diffs) < len(pairs) {
@@ -218,13 +218,13 @@ func (l *Ledger) paired(a, b string, m *metric, diffs, base []float64) Paired {
 }
 
 // needed is what would settle the difference seen, or one that matters if that is smaller.
-func (l *Ledger) needed(d *Paired) *Needed {
+func (l *Ledger) needed(d *Paired, pairs int) *Needed {
 	if !d.SD.Known() || d.N < 2 || d.SD <= 0 {
 		return nil
 	}
 	effect := max(math.Abs(float64(d.Diff)), worthwhile)
 	n := &Needed{Effect: effect, Fixed: report.Value(stat.PairsNeeded(effect, float64(d.SD), l.level(), power)), AnyTime: report.Value(stat.SequenceNeeded(effect, float64(d.SD), l.level(), power))}
-	n.Hours = max(0, n.AnyTime-report.Value(d.N)) * report.Value(l.pairHours())
+	n.Hours = max(0, n.AnyTime-report.Value(d.N)) * report.Value(l.pairHours(pairs))
 	return n
 }
 
@@ -233,15 +233,13 @@ const (
 	power      = 0.8
 )
 
-// pairHours is how long one pair takes.
-func (l *Ledger) pairHours() float64 {
+// pairHours is how long one of so many pairs took.
+func (l *Ledger) pairHours(pairs int) float64 {
 	kept := l.kept()
 	if len(kept) == 0 {
 		return math.NaN()
 	}
-	pairs, _ := l.pairs(0)
-	span := float64(kept[len(kept)-1]-kept[0]+1) * l.plan.Block.Hours()
-	return span / float64(len(pairs))
+	return float64(kept[len(kept)-1]-kept[0]+1) * l.plan.Block.Hours() / float64(pairs)
 }
 
 // designEffect is by how much the mean of the pairs' differences varies more than it would if every

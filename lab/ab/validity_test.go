@@ -97,7 +97,7 @@ func TestTenPercentIsFound(t *testing.T) {
 	d := pilot.result(t, 5, Options{}).primary(t)
 	d.Diff = report.Value(100 * w.effect) // what the pilot saw is off by chance
 	l := Ledger{plan: &Plan{Arms: make([]Arm, 2)}}
-	needed := l.needed(d)
+	needed := l.needed(d, d.N)
 	fixed, anyTime := float64(needed.Fixed), float64(needed.AnyTime)
 	t.Logf("promised: %.0f points are shown by %v pairs read at the end, %v read at any time", needed.Effect, fixed, anyTime)
 	for _, c := range []struct {

@@ -96,7 +96,7 @@ func watch(ctx context.Context, t *terminal.Terminal, m *compare.Match, o *compa
 			continue
 		}
 		t.Progress(time.Now(), "report: watching a run of "+policy)
-		var p compare.Probe
+		p := compare.Probe{Every: 8}
 		if _, err := m.Arena.Watch(policy, o.Load, o.SeedList[0], &p); err != nil {
 			return err
 		}

@@ -345,6 +345,9 @@ func (p *page) reliability(c *Comparison) {
 		}
 		p.Reliable = append(p.Reliable, fmt.Sprintf("%s %s: %s of %s at or under %s.", k.Target, where, unit(list(at), "%"), plural(k.N, "request"), list(q)))
 	}
+	if s := calibrated(r); s != "" {
+		p.Reliable = append(p.Reliable, s)
+	}
 	if r.Lived.Known() {
 		p.Reliable = append(p.Reliable, percent(r.Lived, 1)+" of all requests came at or under the p90 foretold of them.")
 	}
@@ -352,6 +355,38 @@ func (p *page) reliability(c *Comparison) {
 		p.Reliable = append(p.Reliable, s)
 	}
 	p.Reliable = append(p.Reliable, fmt.Sprintf("One run of %s at load %s, seed %d.", r.Policy, factor(r.Load), r.Seed))
+}
+
+// calibrated says where the foretold p90 does not hold for 90 %, beyond what so few requests scatter.
+func calibrated(r *Reliability) string {
+	const p90 = 0.9
+	var off []string
+	known := false
+	for _, k := range r.Curves {
+		for i := range min(len(k.Quantiles), len(k.Observed)) {
+			if k.Quantiles[i] != p90 || !k.Observed[i].Known() || k.N <= 0 {
+				continue
+			}
+			known = true
+			where := "chosen endpoints"
+			if k.Random {
+				where = "endpoints drawn at random"
+			}
+			switch gap, doubt := float64(k.Observed[i])-p90, 1.96*math.Sqrt(p90*(1-p90)/float64(k.N)); {
+			case gap < -doubt:
+				off = append(off, "too low on "+where)
+			case gap > doubt:
+				off = append(off, "too high on "+where)
+			}
+		}
+	}
+	switch {
+	case !known:
+		return ""
+	case len(off) == 0:
+		return "The foretold p90 holds, within what so many requests scatter."
+	}
+	return "The foretold p90 is " + list(off) + "."
 }
 
 // flattery says whether the forecasts of chosen endpoints are too good, as choosing the lowest of many

@@ -280,6 +280,25 @@ func TestCapturedNeedsARange(t *testing.T) {
 	}
 }
 
+func TestForecastsAreJudged(t *testing.T) {
+	curve := func(random bool, at90 Value, n int) Calibration {
+		return Calibration{"TTFT", random, []Value{.5, .9}, []Value{.5, at90}, n}
+	}
+	for want, r := range map[string]Reliability{
+		"The foretold p90 holds, within what so many requests scatter.":                              {Curves: []Calibration{curve(true, .88, 100), curve(false, .91, 100)}},
+		"The foretold p90 is too low on endpoints drawn at random and too high on chosen endpoints.": {Curves: []Calibration{curve(true, .79, 800), curve(false, .96, 800)}},
+		"": {},
+	} {
+		if got := calibrated(&r); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	flattered := Reliability{Curves: []Calibration{curve(true, .9, 800), curve(false, .8, 800)}}
+	has(t, []string{flattery(&flattered)}, "too good: by 10 points")
+	flattered.Curves[1].N = 8 // by chance
+	has(t, []string{flattery(&flattered)}, "no such gap is shown")
+}
+
 func TestDependsOnTraffic(t *testing.T) {
 	c := duel(interval(1, 2, 40, 20))
 	c.Scenarios = []Slice{

@@ -16,13 +16,13 @@ import (
 func TestNobodyBeatsTheBound(t *testing.T) {
 	binding := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		rate := rapid.IntRange(2, 60).Draw(rt, "rate")
+		rate := rapid.IntRange(2, 40).Draw(rt, "rate")
 		text := fmt.Sprintf(`
 name: random
 about: for a bound
 origin: this test
 expects: nothing
-duration: 6s
+duration: 4s
 warmup: %ds
 loads: [1]
 fleet:

@@ -73,12 +73,12 @@ traffic:
 			best = r
 		}
 	}
-	h := Hindsight{Arena: a, Start: []string{"round-robin"}, Replay: 1500}
+	h := Hindsight{Arena: a, Start: []string{"round-robin"}, Replay: 500}
 	f, err := h.Search(context.Background(), 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Attainment != best.attained() || f.E2E != best.e2e || f.Began > f.Attainment || f.Tried != 1500 {
+	if f.Attainment != best.attained() || f.E2E != best.e2e || f.Began > f.Attainment || f.Tried != 500 {
 		t.Errorf("found %+v, the best attains %v with %v s", f, best.attained(), best.e2e)
 	}
 }

@@ -33,7 +33,7 @@ func TestNothingWrongChangesNothing(t *testing.T) {
 }
 
 // TestEverythingWrongChangesSomething: each value that is played where none are given makes another
-// run than the plain one, and the same one twice.
+// run than the plain one; played twice it is the same.
 func TestEverythingWrongChangesSomething(t *testing.T) {
 	a := ring(t)
 	plain, weighted := played(t, a, "predictive", "", ""), played(t, a, "llmd-weighted", "", "")
@@ -50,8 +50,10 @@ func TestEverythingWrongChangesSomething(t *testing.T) {
 			if other := changed(r, plain) != ""; other == idle[d.Name+" "+v] {
 				t.Errorf("%s %s: another run: %v", d.Name, v, other)
 			}
-			if diff := changed(r, played(t, a, policy, d.Name, v)); diff != "" {
-				t.Errorf("%s %s: played twice: %s", d.Name, v, diff)
+			if v == d.Values[0] {
+				if diff := changed(r, played(t, a, policy, d.Name, v)); diff != "" {
+					t.Errorf("%s %s: played twice: %s", d.Name, v, diff)
+				}
 			}
 			if r.Requests != plain.Requests {
 				t.Errorf("%s %s: %d requests, plainly %d", d.Name, v, r.Requests, plain.Requests)

@@ -143,7 +143,7 @@ func kneeOf(policy string, seeds []SeedKnee) *Knee {
 	i := stat.MeanInterval(loads, level)
 	k.Load, k.Rate = i.Mean, stat.Mean(rates)
 	if len(seeds) > 1 {
-		k.CI95 = Interval{i.Low, i.High}
+		k.CI95 = Interval{math.Max(0, i.Low), i.High}
 	}
 	return k
 }

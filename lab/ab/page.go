@@ -29,12 +29,10 @@ func (r *Result) Comparison(i int, m report.Method) *report.Comparison {
 			TTFT90: a.TTFT90 / 1e3, ITL: a.ITL / 1e3, Cached: a.Cached, LoadCV: report.Unknown(), Tuning: "as configured",
 		})
 	}
+	c.Method.RunHours = report.Value(v.hours)
 	for j := range r.Paired {
 		if d := &r.Paired[j]; d.A == name && d.Metric == metrics[0].name {
 			c.Live.DesignEffect = d.Effect
-			if n := d.Needed; n != nil && n.AnyTime > report.Value(d.N) {
-				c.Method.RunHours = n.Hours / (n.AnyTime - report.Value(d.N))
-			}
 		}
 	}
 	for _, e := range r.Off {
@@ -45,6 +43,9 @@ func (r *Result) Comparison(i int, m report.Method) *report.Comparison {
 	}
 	for _, f := range r.Refused {
 		c.Refusals = append(c.Refusals, f.What+": "+f.Why+".")
+	}
+	if len(r.versus) > 1 {
+		c.Refusals = append(c.Refusals, "This page is about "+name+" against "+r.Control+"; the other arms stand in the output of the command.")
 	}
 	c.Method.Notes = append(slices.Clone(m.Notes), r.Notes...)
 	return c

@@ -111,6 +111,7 @@ type Refusal struct {
 type versus struct {
 	arm     int
 	pairs   int
+	hours   float64 // that a pair takes
 	carry   *report.CarryOver
 	aa      *report.AA
 	reasons []string // that forbid a verdict and are not the report's own rules
@@ -157,7 +158,7 @@ func (l *Ledger) Result() *Result {
 func (l *Ledger) compare(r *Result, arm int, aa *report.AA, common []Check) {
 	name := l.plan.Arms[arm].Name
 	pairs, thin := l.pairs(arm)
-	v := versus{arm: arm, pairs: len(pairs), aa: aa}
+	v := versus{arm: arm, pairs: len(pairs), hours: l.pairHours(len(pairs)), aa: aa}
 	for i, m := range metrics {
 		diffs, base := series(pairs, m.of)
 		d := l.paired(name, r.Control, &m, diffs, base)

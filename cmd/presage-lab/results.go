@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/presage-router/presage/cmd/internal/command"
@@ -13,17 +15,19 @@ import (
 	"github.com/presage-router/presage/lab/compare"
 	"github.com/presage-router/presage/lab/engine"
 	"github.com/presage-router/presage/lab/workload"
+	"github.com/presage-router/presage/router"
 )
 
 type resultsCommand struct {
-	Scenarios string  `placeholder:"A,B" help:"Scenarios, all loads of each; default: the ten of docs/policies.md."`
+	Scenarios string  `placeholder:"A,B" help:"Scenarios, all loads of each; default: all."`
 	Ours      string  `default:"predictive" help:"Policy held against the others."`
 	Others    string  `placeholder:"A,B" help:"Policies of which the best is chosen, load by load, on other seeds than those compared; default: all published ones."`
 	Also      string  `placeholder:"A,B" help:"Policies compared at every load beside the best; default: argmin-ttft, adaptive, round-robin."`
 	Seeds     int     `default:"8" help:"Seeds compared."`
 	Seed      uint64  `default:"1001" help:"First of them."`
-	Choose    int     `default:"3" help:"Seeds on which the best baseline is chosen."`
+	Choose    int     `default:"2" help:"Seeds on which the best baseline is chosen."`
 	Chosen    uint64  `default:"501" help:"First of them."`
+	Knees     int     `default:"4" help:"Seeds on which the sustained loads of the policy, the best of the others and round-robin are looked for; 0: none."`
 	MaxLoad   float64 `default:"0" help:"Highest load played; 0: all."`
 	Data      string  `env:"PRESAGE_DATA" default:"../shared/data" placeholder:"DIR" help:"Folder with the traces that scenarios replay; those whose trace is missing are left out."`
 	Workers   int     `default:"2" help:"Runs at a time."`
@@ -34,8 +38,11 @@ type resultsCommand struct {
 }
 
 var (
-	tenScenarios = []string{"herd", "tenants", "codechat", "reasoning", "mixed-gpus", "mixed-sizes", "bursts", "shift", "slow-endpoint", "mooncake"}
-	published    = []string{
+	allScenarios = []string{
+		"herd", "tenants", "codechat", "reasoning", "mixed-gpus", "mixed-sizes", "bursts", "shift", "slow-endpoint", "mooncake", // policy study
+		"azure", "servegen", "agentic", "multi-turn", "lora", "kv-pressure", "slo-classes", "upgrade", "failures", "hot-prefix-spikes", "steady",
+	}
+	published = []string{
 		"round-robin", "least-request", "p2c", "weighted", "llmd-sticky-token", "llmd-active", "llmd-predicted", "dynamo-linear",
 		"lmetric", "smg-cache-aware", "smg-least-load", "gorgo-2d", "aibrix-prefix",
 	}
@@ -66,11 +73,17 @@ const (
 
 One configuration of %s against the best published policy of each scenario and load, in simulation. The best one is chosen on %d seeds from %d
 on, both are compared on %d others from %d on, with the same arrivals; the interval is Student's t of the paired difference in points of
-attainment. Requests that were refused or never ended count as missed.
+attainment, and what is a win or a loss follows from Holm's procedure over all cells. Requests that were refused or never ended count as
+missed. How to read it: [comparing](comparing.md). Why what is missed is missed, and what was tried: [policies](policies.md).
 
 `
 	resultsPromises = `
 Up to the knee of each scenario, the last load before ours attains less than 90 %:
+
+`
+	resultsKnees = `
+The highest load that keeps 90 % of the requests within their SLOs, in multiples of the scenario's rate (see [comparing](comparing.md)). The best
+of the others is the one that sustains most on the seeds for choosing, of the three that attain most on average:
 
 `
 )
@@ -86,23 +99,15 @@ func (c *resultsCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	registry := serve.Policies()
 	var cells []compare.Cell
-	for _, name := range orElse(c.Scenarios, tenScenarios) {
-		s, err := workload.Open(name)
+	var knees []compare.KneeCell
+	for _, name := range orElse(c.Scenarios, allScenarios) {
+		contest, why, err := c.contest(name, table, registry, t)
 		if err != nil {
 			return command.Usage(err)
 		}
-		trace := ""
-		if s.NeedsTrace() {
-			trace = filepath.Join(c.Data, traces[name])
-			if _, err := os.Stat(trace); err != nil {
-				t.Result("%s left out: its trace %s is not there", name, trace)
-				continue
-			}
-		}
-		contest := compare.Contest{
-			Arena: arena(s, table, trace, registry), Ours: c.Ours, Others: orElse(c.Others, published), Also: orElse(c.Also, beside),
-			Loads: loadsOf(s, c.MaxLoad), Choose: seedsFrom(c.Chosen, c.Choose), Compare: seedsFrom(c.Seed, c.Seeds), Workers: c.Workers,
-			Progress: func(done, total int) { t.Progress(time.Now(), fmt.Sprintf("%s: run %d of %d", name, done, total)) },
+		if why != "" {
+			t.Result("%s left out: %s", name, why)
+			continue
 		}
 		got, err := contest.Run(ctx)
 		cells = append(cells, got...)
@@ -111,12 +116,23 @@ func (c *resultsCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 		}
 		t.Result("")
 		t.Result("%s", compare.Markdown(got))
+		if c.Knees > 0 {
+			k, err := c.sustained(ctx, contest, got)
+			if err != nil {
+				return err
+			}
+			knees = append(knees, *k)
+		}
 	}
-	sustained := compare.Sustained(cells)
-	gates := compare.Gates(sustained)
-	text := fmt.Sprintf(resultsHead, c.Ours, c.Choose, c.Chosen, c.Seeds, c.Seed) + compare.Markdown(cells) + resultsPromises + compare.MarkdownGates(gates)
+	compare.AdjustCells(cells)
+	gates := c.gates(cells, knees)
+	t.Result("%s", compare.MarkdownKnees(knees))
 	t.Result("%s", compare.MarkdownGates(gates))
 	if c.Out != "" {
+		text := fmt.Sprintf(resultsHead, c.Ours, c.Choose, c.Chosen, c.Seeds, c.Seed) + compare.Markdown(cells) + resultsPromises + compare.MarkdownGates(gates)
+		if len(knees) > 0 {
+			text += resultsKnees + compare.MarkdownKnees(knees)
+		}
 		if err := os.WriteFile(c.Out, []byte(text), 0o644); err != nil { //nolint:gosec // a report is for everybody
 			return err
 		}
@@ -125,9 +141,55 @@ func (c *resultsCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	if c.JSON {
-		return t.JSON(map[string]any{"cells": cells, "gates": gates})
+		return t.JSON(map[string]any{"cells": cells, "knees": knees, "gates": gates})
 	}
 	return nil
+}
+
+// contest is that of one scenario; a scenario whose trace is missing has a reason instead.
+func (c *resultsCommand) contest(name string, table engine.Table, registry router.Registry, t *terminal.Terminal) (_ *compare.Contest, why string, _ error) {
+	s, err := workload.Open(name)
+	if err != nil {
+		return nil, "", err
+	}
+	trace := ""
+	if s.NeedsTrace() {
+		trace = filepath.Join(c.Data, traces[name])
+		if _, err := os.Stat(trace); err != nil {
+			return nil, "its trace " + trace + " is not there", nil
+		}
+	}
+	return &compare.Contest{
+		Arena: arena(s, table, trace, registry), Ours: c.Ours, Others: orElse(c.Others, published), Also: orElse(c.Also, beside), Control: controlPolicy,
+		Loads: loadsOf(s, c.MaxLoad), Choose: seedsFrom(c.Chosen, c.Choose), Compare: seedsFrom(c.Seed, c.Seeds), Workers: c.Workers,
+		Progress: func(done, total int) { t.Progress(time.Now(), fmt.Sprintf("%s: run %d of %d", name, done, total)) },
+	}, "", nil
+}
+
+// kneeRivals is how many of the others are candidates for the best sustained load: those that attain
+// most on average over the loads. Looking for all of them would take hours.
+const kneeRivals = 3
+
+// sustained looks for the loads that ours, the best of the others and round-robin sustain.
+func (c *resultsCommand) sustained(ctx context.Context, contest *compare.Contest, cells []compare.Cell) (*compare.KneeCell, error) {
+	mean := func(name string) (sum float64) {
+		for i := range cells {
+			sum += cells[i].Means[name]
+		}
+		return sum
+	}
+	short := *contest
+	short.Others = slices.Clone(contest.Others)
+	slices.SortStableFunc(short.Others, func(a, b string) int { return cmp.Compare(mean(b), mean(a)) })
+	short.Others = short.Others[:min(kneeRivals, len(short.Others))]
+	short.Also = []string{"round-robin"}
+	short.Compare = contest.Compare[:min(c.Knees, len(contest.Compare))]
+	return short.Knees(ctx)
+}
+
+func (c *resultsCommand) gates(cells []compare.Cell, knees []compare.KneeCell) []compare.Gate {
+	kept := compare.Sustained(cells)
+	return slices.Concat(compare.Gates(kept), compare.KneeGates(knees), compare.ScenarioGates(cells), compare.ControlGates(cells))
 }
 
 func loadsOf(s *workload.Scenario, most float64) []float64 {

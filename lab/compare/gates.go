@@ -48,7 +48,7 @@ func Gates(cells []Cell) []Gate {
 		all = append(all, c.Diff.Mean)
 		byScenario[c.Scenario] = append(byScenario[c.Scenario], c.Diff.Mean)
 		if high := c.Diff.Within(level)[1]; high < worst {
-			worst, where = high, fmt.Sprintf("%s at %g", c.Scenario, c.Load)
+			worst, where = high, at(c)
 		}
 	}
 	gates := []Gate{
@@ -89,3 +89,6 @@ func meanOf(by map[string][]float64) float64 {
 	}
 	return stat.Mean(means)
 }
+
+// at names a cell.
+func at(c *Cell) string { return fmt.Sprintf("%s at %g", c.Scenario, c.Load) }

@@ -23,8 +23,9 @@ type Policy struct {
 	w         Weights
 	fallbacks int
 
-	cost []float64
-	keep []bool
+	price weights // of the request that is being decided
+	cost  []float64
+	keep  []bool
 }
 
 // New returns the policy under a name.
@@ -58,6 +59,7 @@ func (p *Policy) Route(q *router.Query, d *router.Decision) error {
 	}
 	p.cost = p.cost[:n]
 	p.keep = append(p.keep[:0], q.Keep...)
+	p.price = p.weigh(q, fore)
 	least, worst := math.Inf(1), 0.0
 	for i, k := range p.keep {
 		if !k {
@@ -91,11 +93,10 @@ func (p *Policy) terms(q *router.Query, i int, f *features.Forecast, row []float
 	const ms = 1e3
 	s := &q.Snap.States[i]
 	choices := float64(max(q.Req.Choices, 1))
-	decode, stall := p.between(q.Req.Priority)
 	row[termFirst] = ms * f.Price.First
 	row[termWait] = float32(ms * p.w.KVWait * float64(f.Price.KVWait))
-	row[termDecode] = float32(ms * decode * choices * float64(f.Price.Decode))
-	row[termStall] = float32(ms * stall * float64(f.Price.Prefill) * float64(s.Streaming))
+	row[termDecode] = float32(ms * p.price.decode * choices * float64(f.Price.Decode))
+	row[termStall] = float32(ms * p.price.stall * (float64(f.Price.Prefill) - p.price.spared) * float64(s.Streaming))
 }
 
 const (

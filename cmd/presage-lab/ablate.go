@@ -13,8 +13,8 @@ import (
 
 // ablation is the part of compare that plays one policy with one thing wrong at a time.
 type ablation struct {
-	Ablate     bool   `help:"Instead, play the first policy with one thing wrong at a time, and say what that costs."`
-	Dimensions string `default:"all" placeholder:"A,B" help:"With --ablate, what is wrong: scrapes, ledger, error, error-told, bias, labels, answers, index, routers, learning, terms; default all. Values of one's own: error=0.1/0.3,labels."`
+	Ablate     bool   `help:"Instead, what one thing wrong at a time costs."`
+	Dimensions string `default:"all" placeholder:"A,B" help:"What is wrong, as error=0.1/0.3,labels."`
 	Markdown   bool   `help:"With --ablate, tables in Markdown."`
 }
 

@@ -22,17 +22,17 @@ import (
 )
 
 type compareCommand struct {
-	Scenario  []string  `required:"" placeholder:"NAME|FILE" help:"Scenarios to play: names of presage-lab scenarios, or files."`
-	Policies  string    `default:"predictive,adaptive,weighted,least-request,round-robin" placeholder:"A,B" help:"Policies; the first is compared with the others. Default ${default}. Knobs: predictive:stall=0.3,slo=0."`
-	Seeds     int       `default:"8" help:"Number of seeds; 5 or more for a verdict, 10 for intervals of p99."`
+	Scenario  []string  `required:"" placeholder:"NAME|FILE" help:"Scenarios: known names, or files."`
+	Policies  string    `default:"predictive,adaptive,weighted,least-request,round-robin" placeholder:"A,B" help:"The first is held against the others. Knobs: predictive:stall=0.3,slo=0."`
+	Seeds     int       `default:"8" help:"Number of seeds; 5 or more for a verdict."`
 	Seed      uint64    `default:"1" help:"First seed; the others follow it."`
 	Load      []float64 `placeholder:"X" help:"Multiples of the scenario's rate; default 1."`
-	Sweep     bool      `help:"All loads of the scenario, and the load that each policy sustains."`
-	Columns   []string  `placeholder:"NAME" help:"Columns of the tables instead of those that fit the terminal; names as in --json."`
-	Reference string    `placeholder:"NAME" help:"Policy that changed decisions are counted against; default: weighted, else the first."`
-	Control   bool      `negatable:"" default:"true" help:"Play always-busiest at the highest load: where it does not lose, nothing can be read."`
-	Trace     string    `placeholder:"FILE" help:"Trace to replay, for scenarios that need one."`
-	Data      string    `env:"PRESAGE_DATA" default:"../shared/data" placeholder:"DIR" help:"Folder where such traces are looked for without --trace."`
+	Sweep     bool      `help:"All its loads, and what each policy sustains."`
+	Columns   []string  `placeholder:"NAME" help:"Columns of the tables, named as in --json."`
+	Reference string    `placeholder:"NAME" help:"Policy that changed decisions are counted against."`
+	Control   bool      `negatable:"" default:"true" help:"Play always-busiest, which has to lose."`
+	Trace     string    `placeholder:"FILE" help:"Trace to replay, where a scenario needs one."`
+	Data      string    `env:"PRESAGE_DATA" default:"../shared/data" placeholder:"DIR" help:"Where such traces are looked for."`
 	Workers   int       `default:"0" help:"Runs at a time; 0: one per CPU."`
 	JSON      bool      `name:"json" help:"Print one JSON object on the last line."`
 

@@ -25,9 +25,9 @@ func labPolicies() router.Registry {
 
 // references is the part of compare that holds policies against what could be attained.
 type references struct {
-	References string `placeholder:"A,B" help:"Instead, the share that each policy captures of what these gain over round robin: clairvoyant, bound, hindsight (on a short trace)."`
-	Short      int    `default:"0" placeholder:"N" help:"With --references, cut the scenario to so many requests, the first quarter to warm up; 0: 400 for hindsight, else not at all."`
-	Replays    int    `default:"400" help:"With --references hindsight, assignments tried per seed."`
+	References string `placeholder:"A,B" help:"Instead, shares captured of what these gain: clairvoyant, bound, hindsight."`
+	Short      int    `default:"0" placeholder:"N" help:"Requests then played; 0: 400 for hindsight, else all."`
+	Replays    int    `default:"400" help:"Assignments hindsight tries per seed."`
 }
 
 const shortTrace = 400 // requests

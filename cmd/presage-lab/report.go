@@ -27,7 +27,7 @@ import (
 
 // reporting is the part of a command that writes a report.
 type reporting struct {
-	Report string `placeholder:"FILE" help:"Write a report there: one HTML file that needs no network. Of several scenarios each gets a file, its name before the ending. With --references it has their shares too."`
+	Report string `placeholder:"FILE" help:"Write a report there, one HTML file a scenario."`
 }
 
 // check looks whether the file can be written, before hours are spent on what goes into it.

@@ -18,6 +18,7 @@ test: $(PRESAGE_ENVOY)
 # The packages with goroutines, under the race detector; the ledger twenty times over.
 race:
 	go test -race ./cmd/... ./features/... ./router/... ./lab/bench/... ./lab/demo/... ./lab/emulator/... ./lab/gateway/... ./lab/load/... ./training/trace ./models
+	go test -race -short ./lab/compare ./lab/ab ./lab/oracle
 	go test -race -count=20 ./features/fleet
 
 # Every fuzz target for FUZZTIME each.
@@ -37,9 +38,9 @@ lint: $(LINT)
 golden:
 	go test $$(grep -rl --include='*_test.go' 'flag.Bool("rewrite"' . | xargs -n1 dirname | sort -u) -rewrite
 
-# The tables of docs/results.md: every published policy on ten scenarios, eight seeds.
+# docs/results.md and report.html: every published policy on every scenario, eight seeds; up to an hour on two cores.
 results:
-	go run ./cmd/presage-lab results --choose 2 --out docs/results.md --report report.html
+	go run ./cmd/presage-lab results --out docs/results.md --report report.html
 
 tools: $(ENVOY) $(LINT)
 

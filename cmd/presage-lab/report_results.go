@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/presage-router/presage/cmd/internal/terminal"
 	"github.com/presage-router/presage/internal/stat"
@@ -57,7 +58,7 @@ func (c *resultsCommand) comparisonOf(cells, all []compare.Cell) *report.Compari
 		out.Policies = append(out.Policies, meanPolicy(name, tuning, cells, figures))
 	}
 	add(bestOf, "published defaults; chosen load by load", best, func(c *compare.Cell) *compare.Figures { return &c.Theirs })
-	for _, name := range orElse(c.Also, beside) {
+	for _, name := range slices.Concat(plain, orElse(c.Also, beside)) {
 		if name == c.Ours {
 			continue
 		}

@@ -22,12 +22,12 @@ type resultsCommand struct {
 	Scenarios string  `placeholder:"A,B" help:"Scenarios, all loads of each; default: all."`
 	Ours      string  `default:"predictive" help:"Policy held against the others."`
 	Others    string  `placeholder:"A,B" help:"Policies of which the best is chosen, load by load, on other seeds than those compared; default: all published ones."`
-	Also      string  `placeholder:"A,B" help:"Policies compared at every load beside the best; default: argmin-ttft, adaptive, round-robin."`
+	Also      string  `placeholder:"A,B" help:"Policies compared at every load beside the best and round-robin, on three seeds; default: argmin-ttft, adaptive."`
 	Seeds     int     `default:"8" help:"Seeds compared."`
 	Seed      uint64  `default:"1001" help:"First of them."`
 	Choose    int     `default:"2" help:"Seeds on which the best baseline is chosen."`
 	Chosen    uint64  `default:"501" help:"First of them."`
-	Knees     int     `default:"4" help:"Seeds on which the sustained loads of the policy, the best of the others and round-robin are looked for; 0: none."`
+	Knees     int     `default:"3" help:"Seeds on which the sustained loads of the policy, the best of the others and round-robin are looked for; 0: none."`
 	MaxLoad   float64 `default:"0" help:"Highest load played; 0: all."`
 	Data      string  `env:"PRESAGE_DATA" default:"../shared/data" placeholder:"DIR" help:"Folder with the traces that scenarios replay; those whose trace is missing are left out."`
 	Workers   int     `default:"2" help:"Runs at a time."`
@@ -40,13 +40,14 @@ type resultsCommand struct {
 var (
 	allScenarios = []string{
 		"herd", "tenants", "codechat", "reasoning", "mixed-gpus", "mixed-sizes", "bursts", "shift", "slow-endpoint", "mooncake", // policy study
-		"azure", "servegen", "agentic", "multi-turn", "lora", "kv-pressure", "slo-classes", "upgrade", "failures", "hot-prefix-spikes", "steady",
+		"azure", "servegen", "slo-classes", "steady", "multi-turn", "kv-pressure", "lora", "upgrade", "failures", "agentic", "hot-prefix-spikes",
 	}
 	published = []string{
 		"round-robin", "least-request", "p2c", "weighted", "llmd-sticky-token", "llmd-active", "llmd-predicted", "dynamo-linear",
 		"lmetric", "smg-cache-aware", "smg-least-load", "gorgo-2d", "aibrix-prefix",
 	}
-	beside = []string{"argmin-ttft", "adaptive", "round-robin"}
+	beside = []string{"argmin-ttft", "adaptive"}
+	plain  = []string{"round-robin"}
 )
 
 // orElse is the list that a flag gives, or the usual one.
@@ -73,7 +74,7 @@ const (
 
 One configuration of %s against the best published policy of each scenario and load, in simulation. The best one is chosen on %d seeds from %d
 on, both are compared on %d others from %d on, with the same arrivals; the interval is Student's t of the paired difference in points of
-attainment, and what is a win or a loss follows from Holm's procedure over all cells. Requests that were refused or never ended count as
+attainment. argmin-ttft and adaptive are shown on three of them. Requests that were refused or never ended count as
 missed. How to read it: [comparing](comparing.md). Why what is missed is missed, and what was tried: [policies](policies.md).
 
 `
@@ -83,7 +84,7 @@ Up to the knee of each scenario, the last load before ours attains less than 90 
 `
 	resultsKnees = `
 The highest load that keeps 90 % of the requests within their SLOs, in multiples of the scenario's rate (see [comparing](comparing.md)). The best
-of the others is the one that sustains most on the seeds for choosing, of the three that attain most on average:
+of the others is the one that sustains most on the seeds for choosing, of the two that attain most on average:
 
 `
 )
@@ -100,6 +101,7 @@ func (c *resultsCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 	registry := serve.Policies()
 	var cells []compare.Cell
 	var knees []compare.KneeCell
+	var failed error // of the scenario at which it ended; what was finished before is kept
 	for _, name := range orElse(c.Scenarios, allScenarios) {
 		contest, why, err := c.contest(name, table, registry, t)
 		if err != nil {
@@ -111,15 +113,15 @@ func (c *resultsCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 		}
 		got, err := contest.Run(ctx)
 		cells = append(cells, got...)
-		if err != nil {
-			return err
+		if failed = err; err != nil {
+			break
 		}
 		t.Result("")
 		t.Result("%s", compare.Markdown(got))
 		if c.Knees > 0 {
 			k, err := c.sustained(ctx, contest, got)
-			if err != nil {
-				return err
+			if failed = err; err != nil {
+				break
 			}
 			knees = append(knees, *k)
 		}
@@ -141,9 +143,11 @@ func (c *resultsCommand) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	if c.JSON {
-		return t.JSON(map[string]any{"cells": cells, "knees": knees, "gates": gates})
+		if err := t.JSON(map[string]any{"cells": cells, "knees": knees, "gates": gates}); err != nil {
+			return err
+		}
 	}
-	return nil
+	return failed
 }
 
 // contest is that of one scenario; a scenario whose trace is missing has a reason instead.
@@ -160,7 +164,7 @@ func (c *resultsCommand) contest(name string, table engine.Table, registry route
 		}
 	}
 	return &compare.Contest{
-		Arena: arena(s, table, trace, registry), Ours: c.Ours, Others: orElse(c.Others, published), Also: orElse(c.Also, beside), Control: controlPolicy,
+		Arena: arena(s, table, trace, registry), Ours: c.Ours, Others: orElse(c.Others, published), Also: plain, Glance: orElse(c.Also, beside), Control: controlPolicy,
 		Loads: loadsOf(s, c.MaxLoad), Choose: seedsFrom(c.Chosen, c.Choose), Compare: seedsFrom(c.Seed, c.Seeds), Workers: c.Workers,
 		Progress: func(done, total int) { t.Progress(time.Now(), fmt.Sprintf("%s: run %d of %d", name, done, total)) },
 	}, "", nil
@@ -168,7 +172,7 @@ func (c *resultsCommand) contest(name string, table engine.Table, registry route
 
 // kneeRivals is how many of the others are candidates for the best sustained load: those that attain
 // most on average over the loads. Looking for all of them would take hours.
-const kneeRivals = 3
+const kneeRivals = 2
 
 // sustained looks for the loads that ours, the best of the others and round-robin sustain.
 func (c *resultsCommand) sustained(ctx context.Context, contest *compare.Contest, cells []compare.Cell) (*compare.KneeCell, error) {
@@ -182,7 +186,7 @@ func (c *resultsCommand) sustained(ctx context.Context, contest *compare.Contest
 	short.Others = slices.Clone(contest.Others)
 	slices.SortStableFunc(short.Others, func(a, b string) int { return cmp.Compare(mean(b), mean(a)) })
 	short.Others = short.Others[:min(kneeRivals, len(short.Others))]
-	short.Also = []string{"round-robin"}
+	short.Also, short.Glance = plain, nil
 	short.Compare = contest.Compare[:min(c.Knees, len(contest.Compare))]
 	return short.Knees(ctx)
 }

@@ -16,6 +16,7 @@ type Contest struct {
 	Ours     string
 	Others   []string // of which the best is chosen
 	Also     []string // compared with Ours at every load too
+	Glance   []string // the same, on the first three of Compare alone
 	Loads    []float64
 	Choose   []uint64 // seeds
 	Compare  []uint64 // other seeds
@@ -109,11 +110,12 @@ func (c *Contest) played() *Runs {
 // Run plays the contest. After an error, or when ctx is done, the cells that are complete are returned
 // with it.
 func (c *Contest) Run(ctx context.Context) ([]Cell, error) {
-	first := append(append([]string{c.Ours}, c.Others...), c.Also...)
+	first := slices.Concat([]string{c.Ours}, c.Others, c.Also, c.Glance)
 	slices.Sort(first)
 	first = slices.Compact(first)
-	perLoad := 1 + 1 + len(c.Also)
-	total, before := len(first)*len(c.Loads)*len(c.Choose)+perLoad*len(c.Loads)*len(c.Compare), 0
+	few := c.Compare[:min(glanced, len(c.Compare))]
+	perLoad := (2+len(c.Also))*len(c.Compare) + len(c.Glance)*len(few)
+	total, before := len(c.Loads)*(len(first)*len(c.Choose)+perLoad), 0
 	progress := func(done, _ int) {
 		if c.Progress != nil {
 			c.Progress(before+done, total)
@@ -157,6 +159,10 @@ func (c *Contest) Run(ctx context.Context) ([]Cell, error) {
 			}
 			cell.Also[a] = Rival{Figures: h.figures(k + 1), Diff: d}
 		}
+		if err := c.glance(ctx, &cell, few, progress); err != nil {
+			return cells, err
+		}
+		before += len(c.Glance) * len(few)
 		if c.Control != "" && load == slices.Max(c.Loads) {
 			if cell.Control, err = c.controlled(ctx, &cell); err != nil {
 				return cells, err
@@ -166,6 +172,35 @@ func (c *Contest) Run(ctx context.Context) ([]Cell, error) {
 	}
 	AdjustCells(cells)
 	return cells, nil
+}
+
+// glanced is on how many seeds policies are glanced at.
+const glanced = 3
+
+// glance compares ours with policies that deserve a few seeds.
+func (c *Contest) glance(ctx context.Context, cell *Cell, seeds []uint64, progress func(int, int)) error {
+	arms := []string{c.Ours}
+	for _, a := range c.Glance {
+		if _, known := cell.Also[a]; !known && !slices.Contains(arms, a) {
+			arms = append(arms, a)
+		}
+	}
+	if len(arms) == 1 {
+		return nil
+	}
+	s := &Study{Arena: c.Arena, Policies: arms, Loads: []float64{cell.Load}, Seeds: seeds, Workers: c.Workers, Progress: progress, Runs: c.played()}
+	g, err := s.Run(ctx)
+	if err != nil {
+		return err
+	}
+	for k := 1; k < len(arms); k++ {
+		d, err := g.difference(k)
+		if err != nil {
+			return err
+		}
+		cell.Also[arms[k]] = Rival{Figures: g.figures(k), Diff: d}
+	}
+	return nil
 }
 
 // controlled plays the control at a load against the better of ours and the best.

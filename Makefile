@@ -18,7 +18,7 @@ test: $(PRESAGE_ENVOY)
 # The packages with goroutines, under the race detector; the ledger twenty times over.
 race:
 	go test -race ./cmd/... ./features/... ./router/... ./lab/bench/... ./lab/demo/... ./lab/emulator/... ./lab/gateway/... ./lab/load/... ./training/trace ./models
-	go test -race -short ./lab/compare ./lab/ab ./lab/oracle
+	go test -race -short -run 'Match|Contest|Study|Runs|Interrupt' ./lab/compare
 	go test -race -count=20 ./features/fleet
 
 # Every fuzz target for FUZZTIME each.

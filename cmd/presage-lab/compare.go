@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -195,11 +193,8 @@ func (c *compareCommand) trace(s *workload.Scenario) (string, error) {
 	if !s.NeedsTrace() || c.Trace != "" {
 		return c.Trace, nil
 	}
-	if known, ok := traces[s.Name]; ok {
-		file := filepath.Join(c.Data, known)
-		if _, err := os.Stat(file); err == nil {
-			return file, nil
-		}
+	if file, there := traceIn(c.Data, s.Name); there {
+		return file, nil
 	}
 	return "", fmt.Errorf("--trace: scenario %s replays a trace; name its file", s.Name)
 }

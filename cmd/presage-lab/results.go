@@ -66,6 +66,14 @@ var traces = map[string]string{
 	"agentic":  "agentic/tau2_retail_10.jsonl.gz",
 }
 
+// traceIn is the file below a data folder that a scenario replays, and whether it is there.
+func traceIn(data, scenario string) (file string, there bool) {
+	name, known := traces[scenario]
+	file = filepath.Join(data, name)
+	_, err := os.Stat(file)
+	return file, known && err == nil
+}
+
 // The text around the tables of a results file.
 const (
 	resultsHead = `# Results
@@ -158,9 +166,9 @@ func (c *resultsCommand) contest(name string, table engine.Table, registry route
 	}
 	trace := ""
 	if s.NeedsTrace() {
-		trace = filepath.Join(c.Data, traces[name])
-		if _, err := os.Stat(trace); err != nil {
-			return nil, "its trace " + trace + " is not there", nil //nolint:nilerr // a scenario less is no error
+		var there bool
+		if trace, there = traceIn(c.Data, name); !there {
+			return nil, "its trace " + trace + " is not there", nil
 		}
 	}
 	return &compare.Contest{

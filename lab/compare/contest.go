@@ -136,31 +136,19 @@ func (c *Contest) Run(ctx context.Context) ([]Cell, error) {
 				cell.Best = name
 			}
 		}
-		arms := []string{c.Ours, cell.Best}
-		for _, a := range c.Also {
-			if !slices.Contains(arms, a) {
-				arms = append(arms, a)
-			}
-		}
-		fresh := &Study{Arena: c.Arena, Policies: arms, Loads: []float64{load}, Seeds: c.Compare, Workers: c.Workers, Progress: progress, Runs: c.played()}
-		h, err := fresh.Run(ctx)
-		if err != nil {
+		ours := func(name string) bool { return name == c.Ours }
+		rivals := unique(append([]string{cell.Best}, slices.DeleteFunc(slices.Clone(c.Also), ours)...))
+		if cell.Ours, err = c.hold(ctx, &cell, rivals, c.Compare, progress); err != nil {
 			return cells, err
 		}
-		before += len(arms) * len(c.Compare)
-		cell.Ours, cell.Theirs = h.figures(0), h.figures(1)
-		if cell.Diff, err = h.difference(1); err != nil {
-			return cells, fmt.Errorf("%s at %g: %w", cell.Scenario, load, err)
-		}
-		for k, a := range arms[1:] {
-			d, err := h.difference(k + 1)
-			if err != nil {
+		before += (1 + len(rivals)) * len(c.Compare)
+		best := cell.Also[cell.Best]
+		cell.Theirs, cell.Diff = best.Figures, best.Diff
+		known := func(name string) bool { _, ok := cell.Also[name]; return ok || ours(name) }
+		if glance := slices.DeleteFunc(unique(c.Glance), known); len(glance) > 0 {
+			if _, err = c.hold(ctx, &cell, glance, few, progress); err != nil {
 				return cells, err
 			}
-			cell.Also[a] = Rival{Figures: h.figures(k + 1), Diff: d}
-		}
-		if err := c.glance(ctx, &cell, few, progress); err != nil {
-			return cells, err
 		}
 		before += len(c.Glance) * len(few)
 		if c.Control != "" && load == slices.Max(c.Loads) {
@@ -177,30 +165,22 @@ func (c *Contest) Run(ctx context.Context) ([]Cell, error) {
 // glanced is on how many seeds policies are glanced at.
 const glanced = 3
 
-// glance compares ours with policies that deserve a few seeds.
-func (c *Contest) glance(ctx context.Context, cell *Cell, seeds []uint64, progress func(int, int)) error {
-	arms := []string{c.Ours}
-	for _, a := range c.Glance {
-		if _, known := cell.Also[a]; !known && !slices.Contains(arms, a) {
-			arms = append(arms, a)
-		}
-	}
-	if len(arms) == 1 {
-		return nil
-	}
+// hold plays ours against rivals at the cell's load, adds them to the cell and returns our figures.
+func (c *Contest) hold(ctx context.Context, cell *Cell, rivals []string, seeds []uint64, progress func(int, int)) (Figures, error) {
+	arms := append([]string{c.Ours}, rivals...)
 	s := &Study{Arena: c.Arena, Policies: arms, Loads: []float64{cell.Load}, Seeds: seeds, Workers: c.Workers, Progress: progress, Runs: c.played()}
 	g, err := s.Run(ctx)
 	if err != nil {
-		return err
+		return Figures{}, err
 	}
-	for k := 1; k < len(arms); k++ {
-		d, err := g.difference(k)
+	for k, name := range rivals {
+		d, err := g.difference(k + 1)
 		if err != nil {
-			return err
+			return Figures{}, fmt.Errorf("%s at %g: %w", cell.Scenario, cell.Load, err)
 		}
-		cell.Also[arms[k]] = Rival{Figures: g.figures(k), Diff: d}
+		cell.Also[name] = Rival{Figures: g.figures(k + 1), Diff: d}
 	}
-	return nil
+	return g.figures(0), nil
 }
 
 // controlled plays the control at a load against the better of ours and the best.

@@ -23,9 +23,8 @@ type Policy struct {
 	w         Weights
 	fallbacks int
 
-	price weights // of the request that is being decided
-	cost  []float64
-	keep  []bool
+	cost []float64
+	keep []bool
 }
 
 // New returns the policy under a name.
@@ -59,14 +58,14 @@ func (p *Policy) Route(q *router.Query, d *router.Decision) error {
 	}
 	p.cost = p.cost[:n]
 	p.keep = append(p.keep[:0], q.Keep...)
-	p.price = p.weigh(q, fore)
+	w := p.weigh(q, fore)
 	least, worst := math.Inf(1), 0.0
 	for i, k := range p.keep {
 		if !k {
 			continue
 		}
 		row := d.Why.Row(i)
-		p.terms(q, i, &fore[i], row)
+		p.terms(q, w, i, &fore[i], row)
 		var sum float64
 		for _, v := range row[:termSLO] {
 			sum += float64(v)
@@ -89,14 +88,14 @@ func (p *Policy) Route(q *router.Query, d *router.Decision) error {
 }
 
 // terms fills in what the placement on endpoint i costs, in ms; the price of SLOs comes later.
-func (p *Policy) terms(q *router.Query, i int, f *features.Forecast, row []float32) {
+func (p *Policy) terms(q *router.Query, w weights, i int, f *features.Forecast, row []float32) {
 	const ms = 1e3
 	s := &q.Snap.States[i]
 	choices := float64(max(q.Req.Choices, 1))
 	row[termFirst] = ms * f.Price.First
 	row[termWait] = float32(ms * p.w.KVWait * float64(f.Price.KVWait))
-	row[termDecode] = float32(ms * p.price.decode * choices * float64(f.Price.Decode))
-	row[termStall] = float32(ms * p.price.stall * (float64(f.Price.Prefill) - p.price.spared) * float64(s.Streaming))
+	row[termDecode] = float32(ms * w.decode * choices * float64(f.Price.Decode))
+	row[termStall] = float32(ms * w.stall * (float64(f.Price.Prefill) - w.spared) * float64(s.Streaming))
 }
 
 const (

@@ -41,7 +41,7 @@ const (
 	lawClip      = 0.4
 	answerGain   = 0.02
 	trustKeep    = 0.99
-	contextKeep  = 0.995
+	contextKeep  = 0.99
 	minTheta1    = 1e-6 // seconds per token: a million tokens per second
 	minPhi0      = 1e-4
 	minPhi       = 0
@@ -109,6 +109,7 @@ func (c *class) learnFirst(s *slot, x *features.Vector, y float64, now time.Time
 	}
 	row := law.row(sc, &w)
 	said := law.first(sc, &w)
+	said *= reach(c.theta, math.Log(y/said))
 	c.theta.Learn(row[:], y/sc.first)
 	if s == nil {
 		return drift.None
@@ -124,7 +125,9 @@ func (c *class) learnGap(x *features.Vector, y float64) {
 	law := c.law()
 	w := law.read(x, unscaled, c.flow())
 	row := [4]float64{1, w.together, w.mid / 1e3, 0}
-	c.phi.Learn(row[:], y*(1-w.rho))
+	y *= 1 - w.rho
+	reach(c.phi, math.Log(y/max(ridge.Dot(row[:], c.phi.Theta()), minPhi0)))
+	c.phi.Learn(row[:], y)
 }
 
 // learnAnswer takes what the end of an answer tells beyond its times.

@@ -48,6 +48,7 @@ type Frozen struct {
 type frozenSlot struct {
 	instance uint64
 	scale    scale
+	context  float64 // mean context of a stream; NaN: not known
 }
 
 type frozenClass struct {
@@ -138,11 +139,17 @@ func (f *Frozen) class(id fleet.ClassID) *frozenClass {
 	return unknownClass
 }
 
-func (f *Frozen) scale(at *features.Where) scale {
-	if s := int(at.Slot); s >= 0 && s < len(f.slots) && f.slots[s].instance == at.Instance && f.slots[s].instance != 0 {
-		return f.slots[s].scale
+// endpoint is what is known of the endpoint alone: its correction, and what passes through it.
+func (f *Frozen) endpoint(at *features.Where, c *frozenClass) (scale, flow) {
+	i := int(at.Slot)
+	if i < 0 || i >= len(f.slots) || f.slots[i].instance != at.Instance || at.Instance == 0 {
+		return unscaled, c.flow
 	}
-	return unscaled
+	s, fl := &f.slots[i], c.flow
+	if s.context == s.context {
+		fl.context = s.context
+	}
+	return s.scale, fl
 }
 
 // Predict sets b.Fore[i] to the forecast for b.X[i] on b.At[i]. It allocates nothing once b has grown.
@@ -219,8 +226,8 @@ func stratumOf(x *features.Vector) int {
 
 // one forecasts one row, given what the trees said and the bands; with said, every member is asked.
 func (f *Frozen) one(x *features.Vector, at *features.Where, c *frozenClass, leaves *[targets * 2]float64, bands *[targets]*band, fore *features.Forecast, said *features.Said) {
-	sc := f.scale(at)
-	w := c.law.read(x, sc, c.flow)
+	sc, fl := f.endpoint(at, c)
+	w := c.law.read(x, sc, fl)
 	hit := x.At(features.Prompt) - w.u
 	price := &fore.Price
 	first, kv := c.law.first(sc, &w), c.law.wait(sc, &w)

@@ -61,16 +61,17 @@ const (
 	minKV       = 0.01
 )
 
-// flow is what passes through the endpoints of a class: what a router can know of the future.
+// flow is what passes through an endpoint: what a router can know of its future.
 type flow struct {
-	answer  float64 // expected tokens of an answer
-	context float64 // mean context of a stream; 0: not known yet
+	answer  float64 // expected tokens of an answer, on any endpoint of the model
+	context float64 // mean context of a stream there, or in the class while there is none; 0: not known yet
 }
 
 // ahead is the context of the streams half-way through an answer that begins now. Half of today's
 // streams, the younger ones, will still be there and longer by half an answer; the others will have
-// been replaced by streams like any. Today's context alone would call an endpoint of young streams
-// lightly loaded and one of old streams, about to end, heavily.
+// been replaced by streams like those that pass there. Today's context alone would call an endpoint of
+// young streams lightly loaded and one of old streams, about to end, heavily; and the mean of all
+// endpoints would call those that get long prompts lightly loaded, so that they get still more.
 func (f flow) ahead(context, streams float64) float64 {
 	if f.context <= 0 {
 		return context

@@ -81,11 +81,12 @@ var dropNames = [drops]string{"learned", "no vector", "other schema", "moved", "
 // String returns the reason in metrics.
 func (d Drop) String() string { return dropNames[min(int(d), len(dropNames)-1)] }
 
-// slot is the correction of one endpoint.
+// slot is what is learned of one endpoint.
 type slot struct {
 	instance    uint64
 	class       *class
 	step, first offset
+	context     fading // mean context of a stream
 	meter       meter
 	watched     [targets]watched
 }
@@ -295,7 +296,7 @@ func (l *Learner) Freeze() *Frozen {
 	}
 	for i := range l.slots {
 		s := &l.slots[i]
-		f.slots[i] = frozenSlot{instance: s.instance, scale: s.scale(&l.opts.Without)}
+		f.slots[i] = frozenSlot{instance: s.instance, scale: s.scale(&l.opts.Without), context: s.context.mean()}
 	}
 	l.frozen = f
 	return f

@@ -87,9 +87,12 @@ func (l *Learner) Watch(snap *fleet.Snapshot) {
 		if !(said > 0) {
 			said = factor * max(ph[0], minPhi0)
 		}
+		said *= reach(c.phi, math.Log(w.gap/said))
 		c.phi.Learn(row[:], w.gap/factor)
 		l.hurry(&s.step, s.step.learn(math.Log(w.gap/said), stepGain, 5, snap.At))
-		c.context.add(w.context/max(w.streams, 1), contextKeep)
+		each := w.context / max(w.streams, 1)
+		s.context.add(each, contextKeep)
+		c.context.add(each, contextKeep)
 		c.steps++
 		c.dirty = true
 		l.Counts.Steps++

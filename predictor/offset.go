@@ -28,6 +28,8 @@ const (
 	shrink     = 8.0 // observations at which an offset counts half
 	pull       = 0.002
 	deadZone   = 0.08
+	newZone    = 0.2  // that the dead zone is wider at first
+	newLabels  = 60.0 // at which half of that is left
 )
 
 // learn moves the offset by a residual, the logarithm of actual over foretold: gain max(least,
@@ -51,7 +53,8 @@ func (o *offset) learn(residual, least, slow float64, now time.Time) drift.Direc
 
 // factor is what the law is multiplied by. Small offsets are not believed: what the law does not
 // explain of equal engines under unequal load is a fault of the law, and believing it would send
-// the next request to where the law errs most.
+// the next request to where the law errs most. The fewer labels, the larger a difference that chance
+// and a law still being learned make: the labels of one burst are as good as one.
 func (o *offset) factor(without *Without, alone bool) float64 {
 	if without.Shrinkage {
 		return math.Exp(o.log)
@@ -60,7 +63,8 @@ func (o *offset) factor(without *Without, alone bool) float64 {
 	if alone { // nobody to be preferred to
 		return math.Exp(v)
 	}
-	return math.Exp(math.Copysign(max(0, math.Abs(v)-deadZone), v))
+	zone := deadZone + newZone/(1+o.n/newLabels)
+	return math.Exp(math.Copysign(max(0, math.Abs(v)-zone), v))
 }
 
 func (s *slot) scale(without *Without) scale {

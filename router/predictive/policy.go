@@ -58,7 +58,7 @@ func (p *Policy) Route(q *router.Query, d *router.Decision) error {
 	}
 	p.cost = p.cost[:n]
 	p.keep = append(p.keep[:0], q.Keep...)
-	w := p.weigh(q, fore)
+	w := p.weigh(q)
 	least, worst := math.Inf(1), 0.0
 	for i, k := range p.keep {
 		if !k {
@@ -95,7 +95,7 @@ func (p *Policy) terms(q *router.Query, w weights, i int, f *features.Forecast, 
 	row[termFirst] = ms * f.Price.First
 	row[termWait] = float32(ms * p.w.KVWait * float64(f.Price.KVWait))
 	row[termDecode] = float32(ms * w.decode * choices * float64(f.Price.Decode))
-	row[termStall] = float32(ms * w.stall * (float64(f.Price.Prefill) - w.spared) * float64(s.Streaming))
+	row[termStall] = float32(ms * w.stall * float64(f.Price.Prefill) * float64(s.Streaming))
 }
 
 const (

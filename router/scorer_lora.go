@@ -59,6 +59,13 @@ func adapterScore(s *fleet.State, adapter string, oldest time.Time) float64 {
 	return loraFull
 }
 
+// AdapterFull reports whether the request asks for an adapter that endpoint i neither runs nor expects to
+// load, while all its slots are taken: the request waits until nobody uses one of them. Where the
+// engine's page is missing or older than [DefaultMaxAge] it reports false.
+func (q *Query) AdapterFull(i int) bool {
+	return q.Req.Adapter != "" && adapterScore(&q.Snap.States[i], q.Req.Adapter, horizon(q, 0)) == loraFull
+}
+
 // adapters tells where an endpoint has the adapter, and how many distinct ones it holds or will:
 // engines may list one in both states.
 func adapters(s *fleet.State, name string) (isRunning, isWaiting bool, held int) {

@@ -24,7 +24,7 @@ type resultsCommand struct {
 	Others    string  `placeholder:"A,B" help:"Policies of which the best is chosen, load by load, on other seeds than those compared; default: all published ones."`
 	Also      string  `placeholder:"A,B" help:"Policies compared at every load beside the best and round-robin, on three seeds; default: argmin-ttft, adaptive."`
 	Seeds     int     `default:"8" help:"Seeds compared."`
-	Seed      uint64  `default:"1001" help:"First of them."`
+	Seed      uint64  `default:"3001" help:"First of them."`
 	Choose    int     `default:"2" help:"Seeds on which the best baseline is chosen."`
 	Chosen    uint64  `default:"501" help:"First of them."`
 	Knees     int     `default:"3" help:"Seeds on which the sustained loads of the policy, the best of the others and round-robin are looked for; 0: none."`
@@ -40,7 +40,7 @@ type resultsCommand struct {
 var (
 	allScenarios = []string{
 		"herd", "tenants", "codechat", "reasoning", "mixed-gpus", "mixed-sizes", "bursts", "shift", "slow-endpoint", "mooncake", // policy study
-		"azure", "servegen", "slo-classes", "steady", "multi-turn", "kv-pressure", "lora", "upgrade", "failures", "agentic", "hot-prefix-spikes",
+		"azure", "servegen", "slo-classes", "steady", "multi-turn", "kv-pressure", "lora", "upgrade", "failures", "agentic", "hot-prefix-spikes", "cold-start",
 	}
 	published = []string{
 		"round-robin", "least-request", "p2c", "weighted", "llmd-sticky-token", "llmd-active", "llmd-predicted", "dynamo-linear",

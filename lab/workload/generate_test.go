@@ -70,7 +70,7 @@ var (
 // Equal options give equal jobs, later ones of sessions included, in whatever order sessions are asked.
 func TestSourcesAreDeterministic(t *testing.T) {
 	generated := slices.DeleteFunc(Names(), func(n string) bool { s, err := Builtin(n); return err != nil || s.NeedsTrace() })
-	if len(generated) != 17 {
+	if len(generated) != 18 {
 		t.Fatalf("%d generated scenarios", len(generated))
 	}
 	for _, name := range generated {

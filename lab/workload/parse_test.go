@@ -177,7 +177,7 @@ func TestImplausibleScenarios(t *testing.T) {
 
 func TestBuiltins(t *testing.T) {
 	want := []string{
-		"agentic", "azure", "bursts", "codechat", "failures", "herd", "hot-prefix-spikes", "kv-pressure", "lora", "mixed-gpus", "mixed-sizes", "mooncake", "multi-turn",
+		"agentic", "azure", "bursts", "codechat", "cold-start", "failures", "herd", "hot-prefix-spikes", "kv-pressure", "lora", "mixed-gpus", "mixed-sizes", "mooncake", "multi-turn",
 		"reasoning", "servegen", "shift", "slo-classes", "slow-endpoint", "steady", "tenants", "upgrade",
 	}
 	if d := cmp.Diff(want, Names()); d != "" {

@@ -9,12 +9,13 @@ import (
 
 // Weights are the constants of the rule. They are flat around their defaults: see docs/policies.md.
 type Weights struct {
-	KVWait float64 // seconds of waiting for KV blocks, beyond the forecast itself
-	Decode float64 // seconds of the own answer
-	Stall  float64 // seconds of prefill times streams that it stalls
-	SLO    float64 // seconds at stake times the probability of missing the SLO; 0: SLOs are not looked at
-	Yield  float64 // factor by which a request of negative priority is charged more for what it stalls and less for its own answer; 1: like any other
-	Margin float64 // of near ties, in standard deviations of the differences between endpoints; 0: exact ties alone
+	KVWait  float64 // seconds of waiting for KV blocks, beyond the forecast itself
+	Decode  float64 // seconds of the own answer
+	Stall   float64 // seconds of prefill times streams that it stalls
+	Adapter float64 // seconds of the own answer, where it has to wait for the slot of another LoRA adapter
+	SLO     float64 // seconds at stake times the probability of missing the SLO; 0: SLOs are not looked at
+	Yield   float64 // factor by which a request of negative priority is charged more for what it stalls and less for its own answer; 1: like any other
+	Margin  float64 // of near ties, in standard deviations of the differences between endpoints; 0: exact ties alone
 }
 
 // Policy is the predictive rule. One policy serves one router.
@@ -32,11 +33,12 @@ func New(name string, w Weights, p router.Params) *Policy {
 	return &Policy{name: name, w: w, fallbacks: p.Fallbacks}
 }
 
-var terms = []string{"ttft", "kv wait", "decode", "stall", "slo"}
+var terms = []string{"ttft", "kv wait", "adapter", "decode", "stall", "slo"}
 
 const (
 	termFirst = iota
 	termWait
+	termAdapter
 	termDecode
 	termStall
 	termSLO
@@ -94,6 +96,7 @@ func (p *Policy) terms(q *router.Query, w weights, i int, f *features.Forecast, 
 	choices := float64(max(q.Req.Choices, 1))
 	row[termFirst] = ms * f.Price.First
 	row[termWait] = float32(ms * p.w.KVWait * float64(f.Price.KVWait))
+	row[termAdapter] = float32(ms * p.w.Adapter * adapterWait(q, i, f))
 	row[termDecode] = float32(ms * w.decode * choices * float64(f.Price.Decode))
 	row[termStall] = float32(ms * w.stall * float64(f.Price.Prefill) * float64(s.Streaming))
 }

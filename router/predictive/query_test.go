@@ -109,7 +109,7 @@ func route(t failer, p router.Policy, q *router.Query) *router.Decision {
 // TestKnobs: bounds hold the defaults and both make a policy; beyond them none is made.
 func TestKnobs(t *testing.T) {
 	r := Recipes()
-	if len(r["predictive"].Knobs) != 6 {
+	if len(r["predictive"].Knobs) != 7 {
 		t.Errorf("knobs %v", r["predictive"].Knobs)
 	}
 	for _, k := range r["predictive"].Knobs {

@@ -3,10 +3,12 @@ package predictive
 import (
 	"math"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/presage-router/presage/features"
+	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/router"
 )
 
@@ -24,7 +26,7 @@ func TestTermsAreThePrices(t *testing.T) {
 				p, row := &fore[i].Price, d.Why.Row(i)
 				var sum float64
 				for c, want := range []float64{
-					1e3 * float64(p.First), knobKV.Default * 1e3 * float64(p.KVWait), knobDecode.Default * 1e3 * float64(max(q.Req.Choices, 1)) * float64(p.Decode),
+					1e3 * float64(p.First), knobKV.Default * 1e3 * float64(p.KVWait), 0, knobDecode.Default * 1e3 * float64(max(q.Req.Choices, 1)) * float64(p.Decode),
 					knobStall.Default * 1e3 * float64(p.Prefill) * float64(q.Snap.States[i].Streaming), 0,
 				} {
 					sum += want
@@ -161,6 +163,36 @@ func TestRouteAllocatesNothing(t *testing.T) {
 		run()
 		if n := testing.AllocsPerRun(100, run); n != 0 {
 			t.Errorf("%s: %v allocations per decision", name, n)
+		}
+	}
+}
+
+// TestAdapterWaitsForAnAnswerToEnd: where all slots hold other adapters the request waits for half an
+// answer; where its adapter runs, is about to, has a free slot, or where the page tells nothing, it does not.
+func TestAdapterWaitsForAnAnswerToEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked            string
+		running, waiting []string
+		known            fleet.Known
+		age              time.Duration
+		want             float32
+	}{
+		"others":      {"a", []string{"b", "c"}, nil, fleet.KnowLoRA, 0, 3000},
+		"coming":      {"a", []string{"b"}, []string{"c"}, fleet.KnowLoRA, 0, 3000},
+		"runs":        {"a", []string{"a", "c"}, nil, fleet.KnowLoRA, 0, 0},
+		"waits":       {"a", []string{"b"}, []string{"a"}, fleet.KnowLoRA, 0, 0},
+		"room":        {"a", []string{"b"}, nil, fleet.KnowLoRA, 0, 0},
+		"none asked":  {"", []string{"b", "c"}, nil, fleet.KnowLoRA, 0, 0},
+		"not told":    {"a", []string{"b", "c"}, nil, 0, 0, 0},
+		"old figures": {"a", []string{"b", "c"}, nil, fleet.KnowLoRA, time.Minute, 0},
+	} {
+		q, fore := newQuery(2)
+		q.Req.Adapter = c.asked
+		fore[0].Price.Decode = 6
+		s := &q.Snap.States[0]
+		s.Known, s.MaxLoRA, s.RunningLoRA, s.WaitingLoRA, s.At = c.known, 2, c.running, c.waiting, q.Now.Add(-c.age)
+		if got := route(t, made(t, "predictive"), q).Why.Row(0)[termAdapter]; got != c.want {
+			t.Errorf("%s: %v ms, want %v", name, got, c.want)
 		}
 	}
 }

@@ -25,7 +25,8 @@ type class struct {
 	refit   [targets]time.Time // not before
 	dirty   bool
 
-	endpoints int // that were met and not replaced
+	reach     [targets]reach // of theta and phi
+	endpoints int            // that were met and not replaced
 
 	alarms    [targets]*drift.Class
 	unsettled [targets]int // labels until a change of the class is taken as learned
@@ -109,7 +110,7 @@ func (c *class) learnFirst(s *slot, x *features.Vector, y float64, now time.Time
 	}
 	row := law.row(sc, &w)
 	said := law.first(sc, &w)
-	said *= reach(c.theta, math.Log(y/said))
+	said *= c.reach[TTFT].scale(c.theta, math.Log(y/said))
 	c.theta.Learn(row[:], y/sc.first)
 	if s == nil {
 		return drift.None
@@ -125,9 +126,7 @@ func (c *class) learnGap(x *features.Vector, y float64) {
 	law := c.law()
 	w := law.read(x, unscaled, c.flow())
 	row := [4]float64{1, w.together, w.mid / 1e3, 0}
-	y *= 1 - w.rho
-	reach(c.phi, math.Log(y/max(ridge.Dot(row[:], c.phi.Theta()), minPhi0)))
-	c.phi.Learn(row[:], y)
+	c.phi.Learn(row[:], y*(1-w.rho))
 }
 
 // learnAnswer takes what the end of an answer tells beyond its times.

@@ -87,7 +87,7 @@ func (l *Learner) Watch(snap *fleet.Snapshot) {
 		if !(said > 0) {
 			said = factor * max(ph[0], minPhi0)
 		}
-		said *= reach(c.phi, math.Log(w.gap/said))
+		said *= c.reach[ITL].scale(c.phi, math.Log(w.gap/said))
 		c.phi.Learn(row[:], w.gap/factor)
 		l.hurry(&s.step, s.step.learn(math.Log(w.gap/said), stepGain, 5, snap.At))
 		each := w.context / max(w.streams, 1)

@@ -52,22 +52,37 @@ func TestFarFromThePrior(t *testing.T) {
 	}
 }
 
-// TestReachIsForTheBeginning: a law that has seen enough, or is within a factor of two, is not scaled.
+// TestReachIsForTheBeginning: a law that has seen enough, or whose errors are mostly within a factor of three, is
+// not scaled, whatever single labels say.
 func TestReachIsForTheBeginning(t *testing.T) {
 	s := newStudent(t, 4, reachLabels)
-	theta := s.classes[s.w.class].theta
-	before := theta.Theta()[0]
-	if f := reach(theta, math.Log(50)); f != 1 || theta.Theta()[0] != before {
-		t.Errorf("after %d labels the law is scaled by %v", theta.Seen(), f)
-	}
-	young := newClass(s.w.class, GenericLaw()).theta
-	for _, residual := range []float64{0, math.Log(1.9), -math.Log(1.9), math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if f := reach(young, residual); f != 1 {
-			t.Errorf("residual %v scales by %v", residual, f)
+	for range 2 * reachWindow {
+		if f := new(reach).scale(s.classes[s.w.class].theta, math.Log(50)); f != 1 {
+			t.Fatalf("after %d labels the law is scaled by %v", reachLabels, f)
 		}
 	}
-	if f := reach(young, math.Log(10)); math.Abs(f-5) > 1e-9 {
-		t.Errorf("ten times too slow, the first label scales by %v, want 5", f)
+	for name, residuals := range map[string][]float64{
+		"near":      {math.Log(2.9), -math.Log(2.9), math.Log(2.9), math.Log(2.9), math.Log(2.9)},
+		"odd ones":  {math.Log(60), math.Log(60), 0, 0, 0, math.Log(90), 0, math.Log(90), 0},
+		"no number": {math.NaN(), math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(1), math.NaN()},
+	} {
+		r, law := new(reach), newClass(s.w.class, GenericLaw()).theta
+		for _, v := range residuals {
+			if f := r.scale(law, v); f != 1 {
+				t.Errorf("%s: the law is scaled by %v", name, f)
+			}
+		}
+	}
+	r, law := new(reach), newClass(s.w.class, GenericLaw()).theta
+	want := 10 * law.Theta()[1]
+	for range reachLeast {
+		r.scale(law, math.Log(10))
+	}
+	if got := law.Theta()[1]; math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("ten times too slow in %d labels, a coefficient becomes %v, want %v", reachLeast, got, want)
+	}
+	if f := r.scale(law, 0); f != 1 {
+		t.Errorf("where it belongs, the law is scaled by %v again", f)
 	}
 }
 

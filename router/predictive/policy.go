@@ -67,7 +67,7 @@ func (p *Policy) Route(q *router.Query, d *router.Decision) error {
 			continue
 		}
 		row := d.Why.Row(i)
-		p.terms(q, w, i, &fore[i], row)
+		price(q, &w, i, &fore[i], row)
 		var sum float64
 		for _, v := range row[:termSLO] {
 			sum += float64(v)
@@ -89,16 +89,16 @@ func (p *Policy) Route(q *router.Query, d *router.Decision) error {
 	return nil
 }
 
-// terms fills in what the placement on endpoint i costs, in ms; the price of SLOs comes later.
-func (p *Policy) terms(q *router.Query, w weights, i int, f *features.Forecast, row []float32) {
+// price fills in what the placement on endpoint i costs, in ms; the price of SLOs comes later.
+func price(q *router.Query, w *Weights, i int, f *features.Forecast, row []float32) {
 	const ms = 1e3
 	s := &q.Snap.States[i]
 	choices := float64(max(q.Req.Choices, 1))
 	row[termFirst] = ms * f.Price.First
-	row[termWait] = float32(ms * p.w.KVWait * float64(f.Price.KVWait))
-	row[termAdapter] = float32(ms * p.w.Adapter * adapterWait(q, i, f))
-	row[termDecode] = float32(ms * w.decode * choices * float64(f.Price.Decode))
-	row[termStall] = float32(ms * w.stall * float64(f.Price.Prefill) * float64(s.Streaming))
+	row[termWait] = float32(ms * w.KVWait * float64(f.Price.KVWait))
+	row[termAdapter] = float32(ms * w.Adapter * adapterWait(q, i, f))
+	row[termDecode] = float32(ms * w.Decode * choices * float64(f.Price.Decode))
+	row[termStall] = float32(ms * w.Stall * float64(f.Price.Prefill) * float64(s.Streaming))
 }
 
 const (

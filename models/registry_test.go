@@ -246,25 +246,38 @@ func TestB49NamesStayInside(t *testing.T) {
 	}
 }
 
+// TestSpoiledChampionFile: a damaged file is named, and the next promotion writes it anew; that of a
+// newer program is left as it is.
 func TestSpoiledChampionFile(t *testing.T) {
-	dir := t.TempDir()
-	r := open(t, dir)
-	put(t, r, "", 1e-5)
-	for text, want := range map[string]string{
-		"{":                                  "damaged",
-		`{"version":2}`:                      "version 2",
-		`{"version":1,"champion":"../../x"}`: "no name of a model",
-		`{"version":1,"more":1}`:             "unknown field",
+	for _, c := range []struct {
+		text, want string
+		kept       bool
+	}{
+		{"{", "damaged", false},
+		{`{"version":1,"champion":"../../x"}`, "no name of a model", false},
+		{`{"version":1,"more":1}`, "unknown field", false},
+		{`{"version":2}`, "version 2", true},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, championFile), []byte(text), 0o600); err != nil {
+		dir := t.TempDir()
+		r := open(t, dir)
+		put(t, r, "", 1e-5)
+		path := filepath.Join(dir, championFile)
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Champion(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), championFile) {
-			t.Errorf("%s: %v", text, err)
+		if _, err := r.Champion(); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), championFile) {
+			t.Errorf("%s: %v", c.text, err)
 		}
-	}
-	if err := r.Promote("v1", now); err != nil {
-		t.Errorf("a spoiled file keeps others from being promoted: %v", err)
+		err := r.Promote("v1", now)
+		if !c.kept {
+			if name, after := r.Champion(); err != nil || after != nil || name != "v1" {
+				t.Errorf("%s: promotion: %v; champion %q, %v", c.text, err, name, after)
+			}
+			continue
+		}
+		if data, _ := os.ReadFile(path); !errors.Is(err, ErrSchema) || string(data) != c.text {
+			t.Errorf("%s: promotion: %v; the file is now %s", c.text, err, data)
+		}
 	}
 }
 

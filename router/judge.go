@@ -1,8 +1,10 @@
 package router
 
+import "slices"
+
 // Judge sets the reason of a decision from its terms: that of the term by which the picked endpoint
 // gains most over the runner-up, the best of the other kept ones. Totals must be filled.
-func (d *Decision) Judge(keep []bool) {
+func (d *Decision) Judge(q *Query, keep []bool) {
 	e := &d.Why
 	r := e.runnerUp(keep, d.Index)
 	if r < 0 {
@@ -15,6 +17,30 @@ func (d *Decision) Judge(keep []bool) {
 		return
 	}
 	e.Reason = reasonOf(e.Terms[t])
+	held := q.Hits[d.Index] > q.Hits[r]
+	switch {
+	case e.Terms[t] == ownPrompt && !held:
+		e.Reason = BySpeed
+	case e.Terms[t] == stall && held && e.shorter(d.Index, r, t):
+		e.Reason = ByCache
+	}
+}
+
+// shorter reports whether a stalls less than b by a shorter prefill more than by fewer streams: the
+// term is the prompt's cost times the streams.
+func (e *Explanation) shorter(a, b, stalls int) bool {
+	own := slices.Index(e.Terms, ownPrompt)
+	if own < 0 {
+		return false
+	}
+	ra, rb := e.Row(a), e.Row(b)
+	oa, ob := float64(ra[own]), float64(rb[own])
+	return ob*ob*float64(ra[stalls]) > oa*oa*float64(rb[stalls])
+}
+
+// accounts reports whether a term can be what a reason speaks of.
+func accounts(term string, r Reason) bool {
+	return reasonOf(term) == r || term == ownPrompt && r == BySpeed || term == stall && r == ByCache
 }
 
 // Rank appends to the fallback list up to n candidates other than the picked one: first those the
@@ -88,16 +114,21 @@ func (e *Explanation) decisive(a, b int) (gain float32, term int) {
 	return gain, term
 }
 
+const (
+	ownPrompt = "own prompt" // computing it
+	stall     = "stall"      // of running streams, by computing it
+)
+
 // reasonOf maps the name of a term to the reason it stands for.
 func reasonOf(term string) Reason {
 	switch term {
-	case "prefix", "own prompt":
+	case "prefix", ownPrompt:
 		return ByCache
-	case "queue", "running", "requests", "tokens", "prefill", "decode", "load", "ttft", "stall":
+	case "queue", "running", "requests", "tokens", "prefill", "decode", "load", stall:
 		return ByQueue
 	case "kv", "kv wait":
 		return ByMemory
-	case "lora":
+	case "lora", "adapter":
 		return ByAdapter
 	case "session":
 		return BySession

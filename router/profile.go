@@ -110,7 +110,7 @@ func (p *Profile) pick(q *Query, d *Decision) {
 		d.Why.Drawn = zeroed(d.Why.Drawn, len(p.keep))
 		draw.Chances(p.keep, p.score, d.Why.Drawn)
 	}
-	d.Judge(p.keep)
+	d.Judge(q, p.keep)
 	if best, _ := highest(p.keep, p.score); ok && p.score[d.Index] < best {
 		d.Why.Reason = draw.Drawn()
 	}

@@ -51,7 +51,7 @@ func (e *Explanation) Verdict(picked int, name func(row int) string) Verdict {
 	if !v.First {
 		v.Behind = float64(e.gain(e.Totals[runner], e.Totals[picked]))
 	}
-	if gain, t := e.decisive(picked, runner); gain > 0 && reasonOf(e.Terms[t]) == e.Reason {
+	if gain, t := e.decisive(picked, runner); gain > 0 && accounts(e.Terms[t], e.Reason) {
 		v.Term, v.Gain = e.Terms[t], float64(gain)
 		if loss, t := e.worst(picked, runner); loss > 0 {
 			v.Against, v.Loss = e.Terms[t], float64(loss)
@@ -85,6 +85,9 @@ func (v Verdict) Sentence() string {
 		}
 		return "more KV cache free" + v.margin()
 	case ByAdapter:
+		if v.Term == "adapter" {
+			return "a slot for its adapter" + v.margin()
+		}
 		return "its adapter is at hand" + v.margin()
 	case BySpeed:
 		return "faster hardware" + v.margin()
@@ -114,11 +117,9 @@ func (v Verdict) Sentence() string {
 func (v Verdict) sooner() string {
 	switch {
 	case v.Unit != "ms": // decode of Dynamo is blocks
-	case v.Term == "ttft":
-		return "first token foretold soonest"
 	case v.Term == "decode":
 		return "fastest stream foretold"
-	case v.Term == "stall":
+	case v.Term == stall:
 		return "fewest streams stalled by its prefill"
 	}
 	return "less work ahead"
@@ -158,13 +159,15 @@ func burden(term string) string {
 		return "its larger batch"
 	case "tokens":
 		return "its prefill backlog"
-	case "ttft":
-		return "its later first token"
+	case ownPrompt:
+		return "computing the prompt"
+	case "adapter":
+		return "waiting for a slot of its adapter"
 	case "kv wait":
 		return "its shortage of KV blocks"
 	case "decode":
 		return "its slower stream"
-	case "stall":
+	case stall:
 		return "stalling its streams"
 	case "slo":
 		return "its risk of missing the SLO"

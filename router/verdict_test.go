@@ -29,7 +29,7 @@ func names(i int) string { return []string{"h100-1", "h100-2", "h100-3"}[i] }
 func TestSentences(t *testing.T) {
 	scoreTerms := []string{"prefix", "queue", "kv"}
 	msTerms := []string{"queue", "own prompt", "speed"}
-	foretoldTerms := []string{"ttft", "kv wait", "decode", "stall", "slo"} // of the predictive policy
+	foretoldTerms := []string{"own prompt", "queue", "kv wait", "adapter", "decode", "stall", "slo"} // of the predictive policy
 	cases := []struct {
 		name   string
 		unit   string
@@ -62,17 +62,29 @@ func TestSentences(t *testing.T) {
 			"the session's endpoint: 1.00 better than h100-1"},
 		{"cache in ms", "ms", msTerms, [][]float32{{338, 55, 0}, {96, 404, 0}}, 0, nil, ByCache,
 			"92 % of 8,214 prompt tokens cached: 349 ms better than h100-2; its queue costs 242 ms of that"},
-		{"foretold first token", "ms", foretoldTerms, [][]float32{{252, 0, 90, 8, 0}, {601, 0, 70, 0, 0}}, 0, nil, ByQueue,
-			"first token foretold soonest: 349 ms better than h100-2; its slower stream costs 20 ms of that"},
-		{"foretold stream", "ms", foretoldTerms, [][]float32{{52, 0, 90, 8, 0}, {41, 0, 230, 8, 0}}, 0, nil, ByQueue,
-			"fastest stream foretold: 140 ms better than h100-2; its later first token costs 11 ms of that"},
-		{"foretold stall", "ms", foretoldTerms, [][]float32{{52, 0, 90, 8, 3}, {52, 0, 90, 130, 0}}, 0, nil, ByQueue,
+		{"foretold prompt", "ms", foretoldTerms, [][]float32{{52, 210, 0, 0, 90, 8, 0}, {601, 10, 0, 0, 90, 8, 0}}, 0, nil, ByCache,
+			"92 % of 8,214 prompt tokens cached: 549 ms better than h100-2; its queue costs 200 ms of that"},
+		{"foretold prompt of other hardware", "ms", foretoldTerms, [][]float32{{601, 0, 0, 0, 90, 8, 0}, {252, 40, 0, 0, 90, 8, 0}}, 1, nil, BySpeed,
+			"faster hardware: 349 ms better than h100-1; its queue costs 40 ms of that"},
+		{"foretold queue", "ms", foretoldTerms, [][]float32{{2, 800, 0, 0, 90, 8, 0}, {252, 40, 0, 0, 90, 8, 0}}, 1, nil, ByQueue,
+			"less work ahead: 760 ms better than h100-1; computing the prompt costs 250 ms of that"},
+		{"foretold stream", "ms", foretoldTerms, [][]float32{{52, 11, 0, 0, 90, 8, 0}, {52, 0, 0, 0, 230, 8, 0}}, 0, nil, ByQueue,
+			"fastest stream foretold: 140 ms better than h100-2; its queue costs 11 ms of that"},
+		{"foretold stall of more streams", "ms", foretoldTerms, [][]float32{{52, 0, 0, 0, 90, 8, 3}, {52, 0, 0, 0, 90, 130, 0}}, 0, nil, ByQueue,
 			"fewest streams stalled by its prefill: 122 ms better than h100-2; its risk of missing the SLO costs 3 ms of that"},
-		{"foretold shortage of blocks", "ms", foretoldTerms, [][]float32{{52, 0, 90, 48, 0}, {52, 3000, 90, 8, 0}}, 0, nil, ByMemory,
+		{"foretold stall by a longer prefill", "ms", foretoldTerms, [][]float32{{20, 0, 0, 0, 90, 160, 0}, {200, 0, 0, 0, 70, 1600, 0}}, 0, nil, ByCache,
+			"92 % of 8,214 prompt tokens cached: 1,440 ms better than h100-2; its slower stream costs 20 ms of that"},
+		{"foretold stall by fewer streams more than by the prefill", "ms", foretoldTerms, [][]float32{{100, 0, 0, 0, 90, 20, 0}, {200, 0, 0, 0, 70, 1600, 0}}, 0, nil, ByQueue,
+			"fewest streams stalled by its prefill: 1,580 ms better than h100-2; its slower stream costs 20 ms of that"},
+		{"foretold shortage of blocks", "ms", foretoldTerms, [][]float32{{52, 0, 0, 0, 90, 48, 0}, {52, 0, 3000, 0, 90, 8, 0}}, 0, nil, ByMemory,
 			"no shortage of KV blocks: 3,000 ms better than h100-2; stalling its streams costs 40 ms of that"},
-		{"foretold SLO", "ms", foretoldTerms, [][]float32{{52, 400, 90, 8, 0}, {52, 0, 90, 8, 700}}, 0, nil, ByHeadroom,
+		{"foretold shortage of slots", "ms", foretoldTerms, [][]float32{{52, 0, 0, 0, 90, 48, 0}, {52, 0, 0, 3000, 90, 8, 0}}, 0, nil, ByAdapter,
+			"a slot for its adapter: 3,000 ms better than h100-2; stalling its streams costs 40 ms of that"},
+		{"foretold SLO", "ms", foretoldTerms, [][]float32{{52, 0, 400, 0, 90, 8, 0}, {52, 0, 0, 0, 90, 8, 700}}, 0, nil, ByHeadroom,
 			"likelier to meet its SLO: 700 ms better than h100-2; its shortage of KV blocks costs 400 ms of that"},
-		{"cache among near ties", "ms", foretoldTerms, [][]float32{{252, 0, 90, 8, 0}, {240, 0, 90, 8, 0}}, 0,
+		{"a slot that is missing", "ms", foretoldTerms, [][]float32{{52, 0, 0, 60, 90, 8, 0}, {52, 0, 0, 0, 190, 8, 0}}, 0, nil, ByQueue,
+			"fastest stream foretold: 100 ms better than h100-2; waiting for a slot of its adapter costs 60 ms of that"},
+		{"cache among near ties", "ms", foretoldTerms, [][]float32{{52, 200, 0, 0, 90, 8, 0}, {240, 0, 0, 0, 90, 8, 0}}, 0,
 			func(d *Decision, _ *Verdict) { d.Why.Reason = ByCache }, ByCache,
 			"92 % of 8,214 prompt tokens cached; h100-2 is foretold 12 ms better, too little to tell"},
 		{"speed", "ms", msTerms, [][]float32{{0, 0, 30}, {0, 0, 1230}}, 0, nil, BySpeed, "faster hardware: 1,200 ms better than h100-2"},
@@ -99,7 +111,7 @@ func TestSentences(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d, keep := explained(c.unit, c.terms, c.rows...)
 			d.Index = c.picked
-			d.Judge(keep)
+			d.Judge(&Query{Hits: []int32{9, 0, 0}}, keep)
 			var given Verdict
 			if c.set != nil {
 				c.set(d, &given)

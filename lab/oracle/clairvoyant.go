@@ -63,7 +63,7 @@ func (c *Clairvoyant) Route(q *router.Query, d *router.Decision) error {
 		}
 	}
 	d.Index, d.Propensity = best, 1
-	d.Judge(q.Keep)
+	d.Judge(q, q.Keep)
 	return nil
 }
 

@@ -29,11 +29,11 @@ func (soonest) Route(q *router.Query, d *router.Decision) error {
 			d.Index = i
 		}
 	}
-	d.Judge(q.Keep)
+	d.Judge(q, q.Keep)
 	return nil
 }
 
-var soonestTerms = []string{"ttft"}
+var soonestTerms = []string{"queue"}
 
 // forecasting gives the site's router the generic priors and a policy that uses them.
 func forecasting(t *testing.T, endpoints int) *site {

@@ -78,6 +78,6 @@ func (c *costs) lowest(q *router.Query, d *router.Decision) {
 		}
 		n--
 	}
-	d.Judge(c.keep)
+	d.Judge(q, c.keep)
 	d.Rank(q, c.keep, c.fallbacks)
 }

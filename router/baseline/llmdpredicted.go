@@ -345,7 +345,7 @@ func (b *LLMDPredicted) draw(q *router.Query, d *router.Decision, kept float64) 
 			b.drop(d, i, "other tier")
 		}
 	}
-	d.Judge(b.keep)
+	d.Judge(q, b.keep)
 	switch {
 	case q.Candidates() == 1:
 		d.Why.Reason = router.OnlyOne

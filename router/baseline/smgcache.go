@@ -51,7 +51,7 @@ func (b *SMGCacheAware) Route(q *router.Query, d *router.Decision) error {
 	}
 	uneven := float64(most-fewest) > b.absolute && float64(most) > b.relative*float64(fewest)
 	d.Index, d.Propensity = least, 1
-	d.Judge(b.keep)
+	d.Judge(q, b.keep)
 	if !uneven && q.HitRatio(longest) > b.match {
 		d.Index = longest
 		if d.Why.Reason != router.OnlyOne {

@@ -22,7 +22,7 @@ type costly struct {
 func (costly) Name() string { return "costly" }
 
 func (c costly) Route(_ *router.Query, d *router.Decision) error {
-	d.Why.Size("ms", []string{"ttft"}, len(c.costs))
+	d.Why.Size("ms", []string{"queue"}, len(c.costs))
 	copy(d.Why.Totals, c.costs)
 	copy(d.Why.Values, c.costs)
 	d.Index, d.Propensity = c.pick, c.p

@@ -34,7 +34,7 @@ func (v *vandal) Route(q *router.Query, d *router.Decision) error {
 // pricing is a policy whose costs are milliseconds: endpoint i costs 10 i + 1.
 type pricing struct{ at int }
 
-var pricingTerms = []string{"ttft"}
+var pricingTerms = []string{"queue"}
 
 func (pricing) Name() string { return "pricing" }
 

@@ -33,10 +33,13 @@ func New(name string, w Weights, p router.Params) *Policy {
 	return &Policy{name: name, w: w, fallbacks: p.Fallbacks}
 }
 
-var terms = []string{"ttft", "kv wait", "adapter", "decode", "stall", "slo"}
+// The time to the first token is told in two parts, so that one sees whether the cache or the queue
+// decided.
+var terms = []string{"own prompt", "queue", "kv wait", "adapter", "decode", "stall", "slo"}
 
 const (
-	termFirst = iota
+	termPrompt = iota
+	termQueue
 	termWait
 	termAdapter
 	termDecode
@@ -67,14 +70,10 @@ func (p *Policy) Route(q *router.Query, d *router.Decision) error {
 			continue
 		}
 		row := d.Why.Row(i)
-		price(q, &w, i, &fore[i], row)
-		var sum float64
-		for _, v := range row[:termSLO] {
-			sum += float64(v)
-		}
+		sum := price(q, &w, i, &fore[i], row)
 		if !(math.Abs(sum) <= math.MaxFloat32) { // NaN too: never the best for want of a figure
 			clear(row)
-			row[termFirst], sum = math.MaxFloat32, math.MaxFloat32
+			row[termQueue], sum = math.MaxFloat32, math.MaxFloat32
 		}
 		p.cost[i] = sum
 		least = min(least, sum)
@@ -89,16 +88,24 @@ func (p *Policy) Route(q *router.Query, d *router.Decision) error {
 	return nil
 }
 
-// price fills in what the placement on endpoint i costs, in ms; the price of SLOs comes later.
-func price(q *router.Query, w *Weights, i int, f *features.Forecast, row []float32) {
+// price fills in what the placement on endpoint i costs, in ms, and returns the sum; the price of SLOs
+// comes later.
+func price(q *router.Query, w *Weights, i int, f *features.Forecast, row []float32) float64 {
 	const ms = 1e3
 	s := &q.Snap.States[i]
 	choices := float64(max(q.Req.Choices, 1))
-	row[termFirst] = ms * f.Price.First
+	first := ms * f.Price.First
+	row[termPrompt] = min(ms*f.Price.Prefill, first)
+	row[termQueue] = first - row[termPrompt]
 	row[termWait] = float32(ms * w.KVWait * float64(f.Price.KVWait))
 	row[termAdapter] = float32(ms * w.Adapter * adapterWait(q, i, f))
 	row[termDecode] = float32(ms * w.Decode * choices * float64(f.Price.Decode))
 	row[termStall] = float32(ms * w.Stall * float64(f.Price.Prefill) * float64(s.Streaming))
+	sum := float64(first)
+	for _, v := range row[termWait:termSLO] {
+		sum += float64(v)
+	}
+	return sum
 }
 
 const (
@@ -170,7 +177,7 @@ func (p *Policy) explain(q *router.Query, d *router.Decision) {
 		}
 		d.Why.Totals[i] = float32(p.cost[i])
 	}
-	d.Judge(p.keep)
+	d.Judge(q, p.keep)
 	if d.Why.Reason != router.OnlyOne && p.heldMore(q, d) {
 		d.Why.Reason = router.ByCache
 	}

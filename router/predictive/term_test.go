@@ -25,8 +25,9 @@ func TestTermsAreThePrices(t *testing.T) {
 				}
 				p, row := &fore[i].Price, d.Why.Row(i)
 				var sum float64
+				own := min(1e3*float64(p.Prefill), 1e3*float64(p.First))
 				for c, want := range []float64{
-					1e3 * float64(p.First), knobKV.Default * 1e3 * float64(p.KVWait), 0, knobDecode.Default * 1e3 * float64(max(q.Req.Choices, 1)) * float64(p.Decode),
+					own, 1e3*float64(p.First) - own, knobKV.Default * 1e3 * float64(p.KVWait), 0, knobDecode.Default * 1e3 * float64(max(q.Req.Choices, 1)) * float64(p.Decode),
 					knobStall.Default * 1e3 * float64(p.Prefill) * float64(q.Snap.States[i].Streaming), 0,
 				} {
 					sum += want

@@ -98,9 +98,10 @@ type Difference struct {
 	All      *Interval `json:"all,omitempty"`      // wider, holding for all comparisons of the report at once; nil: this one is alone
 }
 
-// relative is the difference in shares of the base.
+// relative is the difference in shares of the base: its own interval where that tells the same of 0
+// as the difference does, which may fail where it was estimated in another way (a mean of ratios).
 func (d *Difference) relative() Interval {
-	if r := d.Relative; r != nil && r.Known() && (r.Mean > 0) == (d.Mean > 0) {
+	if r := d.Relative; r != nil && r.Known() && (r.Mean > 0) == (d.Mean > 0) && r.side() == d.side() {
 		return *r
 	}
 	return d.over(d.Base)

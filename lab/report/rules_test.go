@@ -60,6 +60,9 @@ func TestVerdicts(t *testing.T) {
 	judged(t, duel(interval(5.4, 1.3, 38.9, 20)), Switch, "Switch to a: it carries 14 % more traffic within SLO than b (CI 11 to 17 %).")
 	judged(t, duel(interval(-1.2, .8, 40, 20)), Keep, "Keep b: a is 3 % worse (CI \u22125 to \u22121 %).")
 	judged(t, duel(interval(5, 1, 0, 20)), Switch, "Switch to a: it carries 5.0 req/s more traffic within SLO than b (CI 4.0 to 6.0 req/s).")
+	d := interval(5.4, 1.3, 38.9, 20) // its ratios, estimated apart, settle nothing: shares of the base are shown
+	d.Relative = &Interval{.2, -1, 1}
+	judged(t, duel(d), Switch, "Switch to a: it carries 14 % more traffic within SLO than b (CI 11 to 17 %).")
 }
 
 func TestNoWinner(t *testing.T) {

@@ -51,11 +51,22 @@ func (i Interval) Known() bool {
 	return i.Mean.Known() && i.Low.Known() && i.High.Known() && i.Low <= i.Mean && i.Mean <= i.High && -most <= i.Low && i.High <= most
 }
 
+// side is the side of 0 on which all of a known interval lies: 1, -1, or 0 where it includes 0.
+func (i Interval) side() int {
+	switch {
+	case i.Low > 0:
+		return 1
+	case i.High < 0:
+		return -1
+	}
+	return 0
+}
+
 // Point is an estimate without an interval.
 func Point(mean float64) Interval { return Interval{Value(mean), Unknown(), Unknown()} }
 
 // Decided reports whether the interval lies on one side of 0. One that is not known decides nothing.
-func (i Interval) Decided() bool { return i.Known() && (i.Low > 0 || i.High < 0) }
+func (i Interval) Decided() bool { return i.Known() && i.side() != 0 }
 
 // farthest is the largest share of a base that says anything.
 const farthest = 100

@@ -95,7 +95,7 @@ func price(q *router.Query, w *Weights, i int, f *features.Forecast, row []float
 	s := &q.Snap.States[i]
 	choices := float64(max(q.Req.Choices, 1))
 	first := ms * f.Price.First
-	row[termPrompt] = min(ms*f.Price.Prefill, first)
+	row[termPrompt] = max(0, min(ms*f.Price.Prefill, first)) // a prompt below nothing would make the queue endless
 	row[termQueue] = first - row[termPrompt]
 	row[termWait] = float32(ms * w.KVWait * float64(f.Price.KVWait))
 	row[termAdapter] = float32(ms * w.Adapter * adapterWait(q, i, f))

@@ -14,7 +14,7 @@ import (
 var (
 	descEjections  = desc("endpoint_ejections_total", "Times the endpoint was kept out of the decisions, by cause, since it joined; a cause that never applied is absent.", "cause", "endpoint")
 	descProbes     = desc("endpoint_probes_total", "Requests sent to the endpoint to try it out while it was kept out, since it joined.", "endpoint")
-	descRecoveries = desc("endpoint_recoveries_total", "Times that a probe brought the endpoint back, since it joined.", "endpoint")
+	descRecoveries = desc("endpoint_recoveries_total", "Times that an answer brought the endpoint back, since it joined.", "endpoint")
 )
 
 // trust is what a detector says of endpoints, by instance.

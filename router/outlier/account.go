@@ -140,6 +140,13 @@ func (d *Detector) eject(now time.Time, a *account, c Cause, detail string) {
 	d.tell(Change{At: now, Kind: Out, Endpoint: a.name, Cause: c, Detail: detail, Wait: a.wait()})
 }
 
+// spare makes an ejected endpoint a suspect.
+func (d *Detector) spare(now time.Time, a *account) {
+	d.tell(Change{At: now, Kind: Spared, Endpoint: a.name, Cause: a.cause, Wait: now.Sub(a.since)})
+	a.state, a.since, a.open = Suspect, now, false
+	d.last.known = false
+}
+
 // recover brings the endpoint back.
 func (d *Detector) recover(now time.Time, a *account) {
 	if a.state == Ejected {
@@ -168,7 +175,8 @@ type Kind uint8
 const (
 	Out    Kind = iota // it was ejected
 	Missed             // a probe failed
-	Back               // a probe succeeded
+	Back               // it answered a request that was begun since
+	Spared             // it is a suspect now: others have left, and too few would remain
 )
 
 // Change is one thing that happened to an endpoint, for logs.
@@ -177,8 +185,8 @@ type Change struct {
 	Kind     Kind
 	Endpoint string
 	Cause    Cause
-	Detail   string        // what was seen; empty with Back
-	Wait     time.Duration // until the next probe; with Back: how long it was out
+	Detail   string        // what was seen; empty with Back and Spared
+	Wait     time.Duration // until the next probe; with Back and Spared: how long it was out
 }
 
 func (d *Detector) tell(c Change) { d.changes = append(d.changes, c) }

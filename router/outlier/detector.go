@@ -33,6 +33,7 @@ type Detector struct {
 	changes  []Change  // not told yet
 	paced    time.Time // when paces were last compared
 	last     roomFor   // answer of room
+	members  int       // of the last round
 }
 
 // Screen takes endpoints that do not work out of a decision's candidates: keep[i] becomes false and
@@ -93,12 +94,15 @@ func (d *Detector) meet(now time.Time, snap *fleet.Snapshot) {
 	}
 	d.round++
 	paged := false
+	changed := d.members != len(snap.States)
+	d.members = len(snap.States)
 	for i := range snap.States {
 		paged = paged || !snap.States[i].At.IsZero()
 	}
 	for i := range snap.States {
 		s := &snap.States[i]
 		a := &d.accounts[s.Slot]
+		changed = changed || a.instance != s.Instance || a.draining != s.Drain
 		if a.instance != s.Instance {
 			*a = account{instance: s.Instance, name: s.Name, model: s.Model}
 			if d.round > 1 { // it joined a running fleet
@@ -106,6 +110,22 @@ func (d *Detector) meet(now time.Time, snap *fleet.Snapshot) {
 			}
 		}
 		a.round, a.draining, a.paged = d.round, s.Drain, paged
+	}
+	if changed {
+		d.readjust(now)
+	}
+}
+
+// readjust makes suspects of the ejected that are too many since others have left.
+func (d *Detector) readjust(now time.Time) {
+	for i := range d.accounts {
+		a := &d.accounts[i]
+		if a.state != Ejected || !d.present(a) || a.draining {
+			continue
+		}
+		if n, out := d.count(a.model); out > most(n) {
+			d.spare(now, a)
+		}
 	}
 }
 
@@ -125,7 +145,13 @@ func (d *Detector) room(model string) bool {
 	if l := &d.last; l.known && l.round == d.round && l.model == model {
 		return l.room // while many are suspect, each asks at every decision
 	}
-	n, out := 0, 0
+	n, out := d.count(model)
+	d.last = roomFor{round: d.round, model: model, room: out < most(n), known: true}
+	return d.last.room
+}
+
+// count returns how many endpoints of the model there are, and how many of them are out.
+func (d *Detector) count(model string) (n, out int) {
 	for i := range d.accounts {
 		a := &d.accounts[i]
 		if a.model != model || !d.present(a) || a.draining {
@@ -136,8 +162,15 @@ func (d *Detector) room(model string) bool {
 			out++
 		}
 	}
-	d.last = roomFor{round: d.round, model: model, room: n > 1 && out < max(1, int(maxShare*float64(n))), known: true}
-	return d.last.room
+	return n, out
+}
+
+// most is how many of n endpoints may be out at once.
+func most(n int) int {
+	if n <= 1 {
+		return 0
+	}
+	return max(1, int(maxShare*float64(n)))
 }
 
 // roomFor is the last answer of [Detector.room], which holds for a round, until an endpoint is ejected or

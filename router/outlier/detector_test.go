@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/presage-router/presage/features/fleet"
 )
 
@@ -52,8 +50,8 @@ func (f *field) ref(i int) fleet.Ref {
 
 func (f *field) screen(stream bool) (probe int) {
 	f.keep, f.out = f.keep[:0], f.out[:0]
-	for range f.snap.States {
-		f.keep, f.out = append(f.keep, true), append(f.out, "")
+	for i := range f.snap.States {
+		f.keep, f.out = append(f.keep, !f.snap.States[i].Drain), append(f.out, "")
 	}
 	return f.Screen(f.now, &f.snap, stream, f.rng, f.keep, f.out)
 }
@@ -82,122 +80,6 @@ func (f *field) fail(i, times int) {
 func (f *field) state(i int) State { return f.accounts[f.snap.States[i].Slot].state }
 
 func (f *field) pass(d time.Duration) { f.now = f.now.Add(d) }
-
-// TestInvariants: whatever happens, no more than the larger of one and 30 % of a model's endpoints
-// are out, somebody is left, probes of one endpoint are 5 s apart, and nobody is out for what
-// clients did.
-func TestInvariants(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		f := newField(rapid.IntRange(1, 12).Draw(t, "endpoints"))
-		for i := range f.snap.States {
-			if rapid.IntRange(0, 3).Draw(t, "other model") == 0 {
-				e := *f.snap.States[i].Endpoint
-				e.Model = "n"
-				f.snap.States[i].Endpoint = &e
-			}
-		}
-		f.screen(true)
-		type trip struct {
-			Start
-			at  fleet.Ref
-			one bool // a token has come
-		}
-		var open []trip
-		blamed := map[uint64]bool{} // instances that did something wrong
-		t.Repeat(map[string]func(*rapid.T){
-			"send": func(t *rapid.T) {
-				probe := f.screen(rapid.Bool().Draw(t, "stream"))
-				left := map[string]int{}
-				for i, k := range f.keep {
-					if k {
-						left["kept"]++
-					}
-					if f.out[i] == LeftOut {
-						left[f.snap.States[i].Model]++
-					}
-					left["all "+f.snap.States[i].Model]++
-				}
-				for _, m := range []string{"m", "n"} {
-					if n := left["all "+m]; left[m] > max(1, n*3/10) || n == 1 && left[m] > 0 {
-						t.Fatalf("%d of %d endpoints of %s are out", left[m], n, m)
-					}
-				}
-				if left["kept"] == 0 {
-					t.Fatal("nobody is left")
-				}
-				to := probe
-				for i := rapid.IntRange(0, 11).Draw(t, "to"); to < 0; i++ {
-					if i %= len(f.keep); f.keep[i] {
-						to = i
-					}
-				}
-				if f.keep[to] == (probe >= 0) {
-					t.Fatalf("probe %d, kept %v", probe, f.keep)
-				}
-				if probe >= 0 {
-					id := f.snap.States[to].Instance
-					if n := len(f.tries[id]); n > 0 && f.now.Sub(f.tries[id][n-1]) < probeEvery {
-						t.Fatalf("probes at %v and %v", f.tries[id][n-1], f.now)
-					}
-					f.tries[id] = append(f.tries[id], f.now)
-				}
-				s := trip{Start: Start{At: f.now, Stream: rapid.Bool().Draw(t, "stream"), Probe: probe >= 0, Uncached: 10}, at: f.ref(to)}
-				f.Begin(s.at, &s.Start)
-				open = append(open, s)
-			},
-			"first": func(t *rapid.T) {
-				if len(open) == 0 {
-					return
-				}
-				s := &open[rapid.IntRange(0, len(open)-1).Draw(t, "which")]
-				if !s.one {
-					s.one = true
-					f.First(f.now, s.at, &s.Start)
-				}
-			},
-			"end": func(t *rapid.T) {
-				if len(open) == 0 {
-					return
-				}
-				i := rapid.IntRange(0, len(open)-1).Draw(t, "which")
-				s := open[i]
-				open = append(open[:i], open[i+1:]...)
-				e := End{Cause: fleet.Cause(rapid.IntRange(0, int(fleet.Internal)).Draw(t, "cause"))}
-				if s.one {
-					e.Tokens = 3
-				}
-				if e.Cause == fleet.UpstreamError {
-					e.Status = rapid.SampledFrom([]int{0, 200, 400, 404, 429, 500, 503}).Draw(t, "status")
-				}
-				if e.verdict() == bad {
-					blamed[s.at.Instance] = true
-				}
-				f.Finish(f.now, s.at, &s.Start, &e)
-			},
-			"moved": func(t *rapid.T) {
-				if len(open) == 0 {
-					return
-				}
-				s := &open[rapid.IntRange(0, len(open)-1).Draw(t, "which")]
-				to := f.ref(rapid.IntRange(0, len(f.snap.States)-1).Draw(t, "to"))
-				if s.one || to == s.at {
-					return
-				}
-				blamed[s.at.Instance] = true
-				f.Moved(f.now, s.at, to, &s.Start)
-				s.at, s.Probe = to, false
-			},
-			"": func(t *rapid.T) {
-				f.pass(time.Duration(rapid.IntRange(0, 900).Draw(t, "ms")) * time.Millisecond)
-				for _, s := range f.Report(nil) {
-					if s.State == Ejected && s.Cause != Silent && !blamed[s.Instance] {
-						t.Fatalf("%+v", s)
-					}
-				}
-			},
-		})
-	})
-}
 
 // TestNewInstanceStartsAnew: what an endpoint did does not stick to the next one in its slot, which
 // starts slowly because the fleet runs.
@@ -288,6 +170,87 @@ func TestProbesBackOff(t *testing.T) {
 	}
 }
 
+// TestLeftAlone: an ejected endpoint is so no more when the others leave or drain, and its first good
+// answer clears it; where many remain, those that are too many by then are suspects.
+func TestLeftAlone(t *testing.T) {
+	for _, drain := range []bool{false, true} {
+		f := newField(2)
+		var told []Change
+		f.Changed = func(c Change) { told = append(told, c) }
+		f.screen(true)
+		f.fail(0, 3)
+		if f.state(0) != Ejected {
+			t.Fatal(f.Report(nil))
+		}
+		f.pass(time.Second)
+		if drain {
+			f.snap.States[1].Drain = true
+		} else {
+			f.snap.States = f.snap.States[:1]
+		}
+		at, s := f.send(0, true)
+		if r := f.Report(nil)[0]; s.Probe || r.State != Suspect || r.Cause != Failures || f.out[0] != "" && !drain {
+			t.Fatalf("probe %v, %+v, %q", s.Probe, r, f.out[0])
+		}
+		if c := told[len(told)-1]; c.Kind != Spared || c.Wait != time.Second {
+			t.Errorf("told %+v", c)
+		}
+		f.pass(time.Second)
+		at, s = f.send(at, true)
+		f.Finish(f.now, f.ref(at), &s, &End{Cause: fleet.Complete, Tokens: 3})
+		if f.state(0) != Warming {
+			t.Errorf("drain %v: %+v", drain, f.Report(nil)[0])
+		}
+	}
+	f := newField(10)
+	f.screen(true)
+	for i := range 3 {
+		f.fail(i, 3)
+	}
+	f.snap.States = f.snap.States[:5]
+	f.pass(time.Second)
+	f.screen(true)
+	count := map[State]int{}
+	for _, s := range f.Report(nil) {
+		count[s.State]++
+	}
+	if count[Ejected] != 1 || count[Suspect] != 2 || count[Working] != 2 {
+		t.Errorf("%v", count)
+	}
+}
+
+// TestOnlyCandidate: an ejected endpoint that other filters make the only candidate gets no probes, and
+// its answers bring it back.
+func TestOnlyCandidate(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		f := newField(3)
+		f.screen(stream)
+		f.fail(0, 3)
+		early := Start{At: f.now, Stream: stream}
+		f.pass(time.Second)
+		f.First(f.now, f.ref(0), &early) // begun before
+		f.Finish(f.now, f.ref(0), &early, &End{Cause: fleet.Complete, Tokens: 3})
+		if f.state(0) != Ejected {
+			t.Fatal("an answer begun before the ejection says nothing")
+		}
+		f.keep, f.out = []bool{true, false, false}, make([]string, 3)
+		if probe := f.Screen(f.now, &f.snap, stream, f.rng, f.keep, f.out); probe >= 0 || !f.keep[0] {
+			t.Fatalf("probe %d, keep %v", probe, f.keep)
+		}
+		s := Start{At: f.now, Stream: stream}
+		f.Begin(f.ref(0), &s)
+		f.pass(time.Second)
+		if stream {
+			f.First(f.now, f.ref(0), &s)
+		} else {
+			f.Finish(f.now, f.ref(0), &s, &End{Cause: fleet.Complete, Tokens: 3})
+		}
+		if r := f.Report(nil)[0]; r.State != Warming || r.Recoveries != 1 {
+			t.Errorf("stream %v: %+v", stream, r)
+		}
+	}
+}
+
 // TestClientsAreNotBlamedOnEndpoints: 4xx, hasty clients, and answers that were not streamed.
 func TestClientsAreNotBlamedOnEndpoints(t *testing.T) {
 	f := newField(4)
@@ -316,6 +279,9 @@ func TestFailureRate(t *testing.T) {
 		f.screen(true)
 		for n := range 400 {
 			i := n % len(share)
+			if f.state(i) == Ejected { // and gets nothing, then
+				continue
+			}
 			s := Start{At: f.now}
 			f.Begin(f.ref(i), &s)
 			e := &End{Cause: fleet.Complete, Status: http.StatusOK}

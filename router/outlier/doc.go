@@ -23,11 +23,13 @@
 //
 // At most the larger of one and 30 % of a model's endpoints are out at a time, never a lone one,
 // and no decision is left without candidates. A suspect beyond that share stays a candidate of one
-// in ten decisions. A single request at a time is sent to an ejected endpoint as a probe, 5 s after
-// the ejection at the earliest, then after 10, 20, 40, and every 60 s; where the page shows it still
-// unreachable only every 60 s. The first token, or the end of a complete answer, brings it back, at
-// a tenth of its chances, which rise to all within 10 s: so too for endpoints that join a running
-// fleet. A failure within that time ejects again. Two good minutes clear the record.
+// in ten decisions; so do those of the ejected that are too many once others have left. A single
+// request at a time is sent to an ejected endpoint as a probe, 5 s after the ejection at the
+// earliest, then after 10, 20, 40, and every 60 s; where the page shows it still unreachable only
+// every 60 s. The first token, or the end of a complete answer, of a request begun since (a probe, or
+// one that had no other candidate) brings it back, at a tenth of its chances, which rise to all
+// within 10 s: so too for endpoints that join a running fleet. A failure within that time ejects
+// again. Two good minutes clear the record.
 //
 // The package holds no clock, goroutine or socket: callers pass the time.
 package outlier

@@ -103,7 +103,7 @@ func (d *Detector) First(now time.Time, r fleet.Ref, b *Start) {
 		a.quiet.end(now)
 		a.quiet.learn(now.Sub(b.At), b.Ahead+b.Uncached)
 	}
-	if b.Probe && a.state == Ejected {
+	if a.state == Ejected && b.At.After(a.since) {
 		d.recover(now, a)
 	}
 }
@@ -161,7 +161,7 @@ func (d *Detector) good(now time.Time, a *account, b *Start) {
 		a.row = 0
 	}
 	switch {
-	case a.state == Ejected && b.Probe, a.state == Suspect && b.At.After(a.since):
+	case (a.state == Ejected || a.state == Suspect) && b.At.After(a.since): // a probe, or it was the only candidate
 		d.recover(now, a)
 	case a.state != Ejected && a.dark:
 		a.blind = true

@@ -102,6 +102,8 @@ func (s *Service) outliers(c *config.Config) *outlier.Detector {
 			s.log.Info("endpoint stays ejected: its probe failed", "endpoint", ch.Endpoint, "reason", ch.Detail, "probe_in", ch.Wait)
 		case outlier.Back:
 			s.log.Info("endpoint recovered", "endpoint", ch.Endpoint, "cause", ch.Cause.String(), "was_out", ch.Wait)
+		case outlier.Spared:
+			s.log.Warn("endpoint ejected no more: others have left, too few would remain", "endpoint", ch.Endpoint, "cause", ch.Cause.String(), "was_out", ch.Wait)
 		}
 	}}
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +16,7 @@ import (
 	"github.com/presage-router/presage/cmd/internal/config"
 	"github.com/presage-router/presage/cmd/internal/serve"
 	"github.com/presage-router/presage/cmd/internal/terminal"
+	"github.com/presage-router/presage/internal/loopback"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite golden files")
@@ -32,25 +33,13 @@ func TestGoldenScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("LANG", "C.UTF-8")
-			for _, name := range []string{"EXTPROC", "HEALTH", "ADMIN"} {
-				addr, err := freeAddress()
-				if err != nil {
-					return err
-				}
-				env.Setenv(name, addr)
+			free, err := loopback.Free(context.Background(), 3)
+			for i, addr := range free {
+				env.Setenv([]string{"EXTPROC", "HEALTH", "ADMIN"}[i], addr)
 			}
-			return nil
+			return err
 		},
 	})
-}
-
-func freeAddress() (string, error) {
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer lis.Close()
-	return lis.Addr().String(), nil
 }
 
 // TestHelpIsShort: every help fits a screen and begins with an example that is one.

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/presage-router/presage/internal/loopback"
 )
 
 // Soak is many streaming clients through a real proxy, some of which leave before their answer is
@@ -52,10 +53,11 @@ func (b *Soak) Run(ctx context.Context) (r SoakResult, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	listen, err := freeAddress(ctx)
+	free, err := loopback.Free(ctx, 1)
 	if err != nil {
 		return r, err
 	}
+	listen := free[0]
 	stop, err := b.Proxy(listen, c.first.ExtProc, engines.list)
 	if err != nil {
 		return r, err
@@ -121,14 +123,6 @@ func settle(ctx context.Context, c *child, goroutines int) (Report, error) {
 			return r, err
 		}
 	}
-}
-
-func freeAddress(ctx context.Context) (string, error) {
-	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return lis.Addr().String(), lis.Close()
 }
 
 // soakers are the clients.

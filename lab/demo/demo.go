@@ -68,7 +68,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	for _, e := range cfg.Engines {
 		n += e.Count
 	}
-	at, err := freeAddresses(n)
+	at, err := freeAddresses(ctx, n)
 	if err != nil {
 		return r, err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/presage-router/presage/internal/loopback"
 	"github.com/presage-router/presage/lab/gateway"
 	"github.com/presage-router/presage/lab/load"
 )
@@ -22,21 +23,10 @@ type Addresses struct {
 }
 
 // freeAddresses finds ports of the loopback interface that nobody uses now.
-func freeAddresses(engines int) (*Addresses, error) {
-	list := make([]string, engines+4)
-	var open []net.Listener
-	defer func() {
-		for _, l := range open {
-			_ = l.Close()
-		}
-	}()
-	for i := range list {
-		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		open = append(open, l)
-		list[i] = l.Addr().String()
+func freeAddresses(ctx context.Context, engines int) (*Addresses, error) {
+	list, err := loopback.Free(ctx, engines+4)
+	if err != nil {
+		return nil, err
 	}
 	return &Addresses{Engines: list[4:], ExtProc: list[0], Health: list[1], Admin: list[2], Gateway: list[3]}, nil
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/presage-router/presage/internal/loopback"
 )
 
 // TestDeployEnvoyServes runs the example of deploy/envoy in a real Envoy, with free ports in place of its
@@ -87,17 +89,21 @@ func throughEnvoy(t *testing.T, answers int, engines []*engine) *lab {
 	c := testConfig()
 	c.Answer.Endpoints = answers
 	l := newLab(t, c, Deps{Endpoints: endpoints(engines...)})
-	front := freeAddress(t)
+	free, err := loopback.Free(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := free[0]
 	conf := string(text)
 	for port, addr := range map[string]string{
 		"8080": front, "9901": "127.0.0.1:0", "9002": l.Addrs().ExtProc,
 		"8000": engines[0].addr().String(), "8001": engines[1].addr().String(),
 	} {
-		_, free, err := net.SplitHostPort(addr)
+		_, own, err := net.SplitHostPort(addr)
 		if err != nil || strings.Count(conf, "port_value: "+port+"}") != 1 {
 			t.Fatalf("port %s is not once in the example: %v", port, err)
 		}
-		conf = strings.Replace(conf, "port_value: "+port+"}", "port_value: "+free+"}", 1)
+		conf = strings.Replace(conf, "port_value: "+port+"}", "port_value: "+own+"}", 1)
 	}
 	path := filepath.Join(t.TempDir(), "envoy.yaml")
 	write(t, path, conf)
@@ -114,14 +120,4 @@ func throughEnvoy(t *testing.T, answers int, engines []*engine) *lab {
 	l.front.URL = "http://" + front
 	l.eventually("an answer through Envoy", func() bool { return l.post(context.Background(), "hello").complete() })
 	return l
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lis.Close()
-	return lis.Addr().String()
 }

@@ -134,7 +134,7 @@ func (f *Flight) Served(addr netip.AddrPort) bool {
 		return false
 	}
 	ref, ok := f.ticket.Endpoint()
-	if !ok || ref == f.ref {
+	if !ok || ref.Instance == f.ref.Instance { // its description may be another by now
 		return ok
 	}
 	if p := f.r.opts.Prefixes; p != nil && len(f.req.Blocks) > 0 {

@@ -129,3 +129,33 @@ func TestGatewayPassesOver(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestDescribedAnew: an endpoint that discovery has described again before the answer began, with the
+// same words or others, is the one that was picked; nobody was passed over.
+func TestDescribedAnew(t *testing.T) {
+	for _, adapters := range [][]string{nil, {"sql"}} {
+		f := pool(t, 2, nil)
+		d := &outlier.Detector{}
+		x := index{}
+		r := New(Options{Fleet: f, Policy: pickAt(0), Prefixes: x, Outliers: d})
+		for range 4 {
+			req := prompt(640)
+			req.Stream = true
+			var fl Flight
+			if err := r.Route(&Ask{Now: t0, Req: req}, &fl); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Sync(t0, endpoints(2, func(_ int, e *fleet.Endpoint) { e.Adapters = adapters })); err != nil {
+				t.Fatal(err)
+			}
+			if !fl.Served(addr(0)) {
+				t.Fatal("not accepted")
+			}
+			fl.Tokens(t0, 1)
+			fl.Finish(t0, &Outcome{Cause: fleet.Complete, Usage: silent})
+		}
+		if s := d.Report(nil)[0]; s.State != outlier.Working {
+			t.Errorf("adapters %v: %+v", adapters, s)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func band(q *router.Query, fore []features.Forecast) float64 {
 			sigma = max(sigma, float64(fore[i].Price.Sigma))
 		}
 	}
-	return math.Exp(min(max(knobMargin.Default*sigma, 0.05), 0.30))
+	return math.Exp(min(max(knobMargin.Default*sigma, 0.02), 0.30))
 }
 
 // TestNearTiesGoToTheCache compares with the rule as it is stated: of those within the band, the most

@@ -16,14 +16,8 @@ func (d *Decision) Judge(q *Query, keep []bool) {
 		e.Reason = ByTie
 		return
 	}
-	e.Reason = reasonOf(e.Terms[t])
-	held := q.Hits[d.Index] > q.Hits[r]
-	switch {
-	case e.Terms[t] == ownPrompt && !held:
-		e.Reason = BySpeed
-	case e.Terms[t] == stall && held && e.shorter(d.Index, r, t):
-		e.Reason = ByCache
-	}
+	cached := q.Hits[d.Index] > q.Hits[r] && (e.Terms[t] != stall || e.shorter(d.Index, r, t))
+	e.Reason = reasonOf(e.Terms[t], cached)
 }
 
 // shorter reports whether a stalls less than b by a shorter prefill more than by fewer streams: the
@@ -40,7 +34,7 @@ func (e *Explanation) shorter(a, b, stalls int) bool {
 
 // accounts reports whether a term can be what a reason speaks of.
 func accounts(term string, r Reason) bool {
-	return reasonOf(term) == r || term == ownPrompt && r == BySpeed || term == stall && r == ByCache
+	return reasonOf(term, false) == r || reasonOf(term, true) == r
 }
 
 // Rank appends to the fallback list up to n candidates other than the picked one: first those the
@@ -119,12 +113,23 @@ const (
 	stall     = "stall"      // of running streams, by computing it
 )
 
-// reasonOf maps the name of a term to the reason it stands for.
-func reasonOf(term string) Reason {
+// reasonOf maps the name of a term to the reason it stands for; cached tells that the gain comes from
+// holding more of the prompt, where the term alone does not.
+func reasonOf(term string, cached bool) Reason {
 	switch term {
-	case "prefix", ownPrompt:
+	case "prefix":
 		return ByCache
-	case "queue", "running", "requests", "tokens", "prefill", "decode", "load", stall:
+	case ownPrompt:
+		if cached {
+			return ByCache
+		}
+		return BySpeed
+	case stall:
+		if cached {
+			return ByCache
+		}
+		return ByQueue
+	case "queue", "running", "requests", "tokens", "prefill", "decode", "load":
 		return ByQueue
 	case "kv", "kv wait":
 		return ByMemory

@@ -34,10 +34,13 @@ func TestGoldenScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("LANG", "C.UTF-8")
 			free, err := loopback.Free(context.Background(), 3)
-			for i, addr := range free {
-				env.Setenv([]string{"EXTPROC", "HEALTH", "ADMIN"}[i], addr)
+			if err != nil {
+				return err
 			}
-			return err
+			for i, name := range []string{"EXTPROC", "HEALTH", "ADMIN"} {
+				env.Setenv(name, free[i])
+			}
+			return nil
 		},
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
@@ -20,6 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/presage-router/presage/internal/loopback"
 )
 
 func request(t *testing.T, method, url, body string) *http.Request {
@@ -297,12 +298,11 @@ func TestPickerLeavesAfterRequest(t *testing.T) {
 }
 
 func TestDestinationLists(t *testing.T) {
-	dead, err := net.Listen("tcp", "127.0.0.1:0")
+	dead, err := loopback.Free(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := dead.Addr().String()
-	dead.Close()
+	refused := dead[0]
 	busy := backend(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	good := backend(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
 	long := strings.Repeat("x", 4096)

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/presage-router/presage/features/fleet"
+	ports "github.com/presage-router/presage/internal/loopback"
 )
 
 func TestClient(t *testing.T) {
@@ -56,12 +56,11 @@ func TestClientErrors(t *testing.T) {
 		t.Cleanup(server.Close)
 		return server.URL
 	}
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	closed, err := ports.Free(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := "http://" + closed.Addr().String()
-	closed.Close()
+	refused := "http://" + closed[0]
 	release := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer silent.Close()

@@ -22,6 +22,7 @@ import (
 	"github.com/presage-router/presage/features"
 	"github.com/presage-router/presage/features/fleet"
 	"github.com/presage-router/presage/features/request"
+	"github.com/presage-router/presage/internal/loopback"
 	"github.com/presage-router/presage/router"
 	"github.com/presage-router/presage/router/extproc"
 )
@@ -155,12 +156,11 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	envoy := binary(t)
 	s := &site{t: t, fleet: new(fleet.Fleet), policy: new(inOrder), hang: make(hanging), ports: map[string]string{}}
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	nobody, err := loopback.Free(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.closed = nobody.Addr().String()
-	nobody.Close()
+	s.closed = nobody[0]
 	var eps []*fleet.Endpoint
 	for i := range 3 {
 		u := newUpstream(t)

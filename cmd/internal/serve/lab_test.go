@@ -250,8 +250,9 @@ func (l *lab) eventually(what string, ok func() bool) {
 	l.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
+			l.t.Errorf("waited in vain for %s", what)
 			_, page := l.admin("/endpoints")
-			l.t.Fatalf("waited in vain for %s; endpoints: %s", what, page)
+			l.t.Fatalf("endpoints: %s", page)
 		}
 	}
 }

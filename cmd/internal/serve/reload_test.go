@@ -113,7 +113,7 @@ func TestB33ReloadDuringTraffic(t *testing.T) {
 	held := l.start("hold on")
 	stop := l.traffic(8)
 	file := filepath.Join(filepath.Dir(path), "endpoints.yaml")
-	known := func(n int) bool { return l.metric(`presage_endpoints{state="ready"}`) == strconv.Itoa(n) }
+	ready := func(n int) bool { return l.metric(`presage_endpoints{state="ready"}`) == strconv.Itoa(n) }
 	for i, policy := range []string{"round-robin", "nope", "weighted", "p2c"} {
 		write(t, path, head+"drain: {timeout: 0s}\npolicy: "+policy+"\n")
 		if err := l.Reload(); (err != nil) != (policy == "nope") {
@@ -121,10 +121,10 @@ func TestB33ReloadDuringTraffic(t *testing.T) {
 		}
 		left := engines[:1+i%3]
 		write(t, file, endpointsFile(left...))
-		l.eventually("the endpoints of the file", func() bool { return known(len(left)) })
+		l.eventually("the endpoints of the file", func() bool { return ready(len(left)) })
 	}
 	write(t, file, endpointsFile(engines[2])) // the held answer's endpoint has been removed by now, or is added again
-	l.eventually("the last endpoint", func() bool { return known(1) })
+	l.eventually("the last endpoint", func() bool { return ready(1) })
 	answers := stop()
 	if len(answers) < 50 {
 		t.Errorf("only %d requests", len(answers))
